@@ -27,7 +27,7 @@ _STACK = ("aten::stack",)
 _CALLS = ("aten::item", "aten::slice", "aten::lift_fresh", "aten::detach*", "aten::unsqueeze")
 _WITHIN = (
     "aten::_local_scalar_dense", "aten::as_strided", "aten::cat", "aten::narrow", "aten::copy_",
-    "aten::empty*", "aten::resize_", "detach*",
+    "aten::empty*", "aten::resize_", "aten::view", "detach*",
 )  # fmt: skip
 _MOST = 0.75  # of the fetches; the first of an epoch draws the order too
 

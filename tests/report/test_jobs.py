@@ -55,6 +55,7 @@ def _with(table: Collectives, ranks: int, **more: Any) -> Summary:
     changed = {
         "exposed_ns": table.end_ns - table.start_ns,
         "launch_ns": table.start_ns - _QUEUED_NS,
+        "blocked_ns": table.end_ns - table.start_ns,
         **more,
     }
     return replace(made, collectives=replace(table, **changed))

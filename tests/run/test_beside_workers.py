@@ -21,8 +21,8 @@ _COMPUTES = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=Tru
 
 
 @contextmanager
-def _children() -> Iterator[None]:
-    """While this lasts two processes wait that have computed for 0.2 s each."""
+def _children() -> Iterator[set[int]]:
+    """Give their numbers. While this lasts two processes wait that have computed for 0.2 s each."""
     started = [
         subprocess.Popen(
             [sys.executable, "-c", _COMPUTES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -33,7 +33,7 @@ def _children() -> Iterator[None]:
         assert each.stdout is not None
         each.stdout.readline()
     try:
-        yield
+        yield {each.pid for each in started}
     finally:
         for each in started:
             each.communicate(b"\n")
@@ -43,10 +43,11 @@ def _children() -> Iterator[None]:
 def test_a_child_that_cannot_be_read_hides_no_other(
     ways: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one that ends while its parent looks at it; it is the first that is listed."""
+    """As one that ends while its parent looks at it; it is the first of them that is listed."""
     before_ns = ways()
-    with _children():
-        gone = f"/proc/{int(_CHILDREN.read_bytes().split()[0])}/stat"
+    with _children() as ours:
+        first = next(pid for pid in map(int, _CHILDREN.read_bytes().split()) if pid in ours)
+        gone = f"/proc/{first}/stat"
         with monkeypatch.context() as patch:
             _hide(gone, patch)
             assert ways() - before_ns >= 0.15e9
