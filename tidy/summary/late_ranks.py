@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..account import Account
-from ..jobs import JobReplay, Lateness, Verdict, reason_of
+from ..jobs import JobReplay, LateCause, Lateness, Verdict, cause_of, rank_work, reason_of
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
 from .summary import Summary
@@ -23,6 +23,7 @@ _MOST_OF_WAITING = 1.2
 _AT_ONCE_NS = 100_000
 # Parts that are no reason: what others make it wait for, and what says nothing.
 _NO_REASON = ("transfer", "rank-wait", "device-wait", "gap", "recording", "unknown")
+_LATE = (Verdict.STAYS_LATE, Verdict.PASSES)
 _HOST = "its host launches them late"
 _WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
 _COMPUTE, _COPY = "compute", "copy"
@@ -66,7 +67,7 @@ def late_ranks(
         are_all: whether these are all ranks of the job.
     """
     found = []
-    for verdict in (Verdict.STAYS_LATE, Verdict.PASSES):
+    for verdict in _LATE:
         are = np.array([each == verdict for each in lateness.verdicts], bool)
         if are.any() and not are.all():
             found.append(_of(verdict, are, summaries, replay, lateness, are_all))
@@ -98,13 +99,17 @@ def _of(
     saved, why_not = _saved_ns(verdict, are, replay, are_all, of_host)
     if saved is not None and saved[1] <= 0:
         return None
+    late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
+    others = np.setdiff1d(replay.matched.beside(latest), late).tolist()
     return LateRanks(
         verdict,
         tuple(replay.matched.ranks[places].tolist()),
         None if of_host else (round(float(by_ns.min())), round(float(by_ns.max()))),
         tuple(steps.tolist()),
         int(replay.matched.ranks[latest]),
-        _HOST if of_host else _reason(summaries, latest, own_ns, verdict),
+        _HOST
+        if of_host
+        else _reason([summaries[each] for each in (latest, *others)], own_ns, verdict),
         saved,
         why_not,
     )
@@ -160,22 +165,32 @@ def _late_in(steps: Ints, are: Bools, replay: JobReplay) -> Floats:
     return late
 
 
-def _reason(summaries: Sequence[Summary], place: int, late_ns: float, verdict: Verdict) -> str:
-    """Say on what a late rank spends its time: `its GPU computes for 1.24 ms longer`."""
-    found = reason_of(_parts(summaries), place, late_ns)
-    account = next(iter(summaries[place].accounts), None)
-    if found is None or account is None:
+def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> str:
+    """Say on what a late rank spends its time: `its GPU computes for 1.24 ms longer`.
+
+    Args:
+        summaries: the late rank's, then those of ranks that do the same work and are not late.
+    """
+    accounts = [next(iter(each.accounts), None) for each in summaries]
+    known = [each for each in accounts if each is not None]
+    found = reason_of(_parts(summaries), 0, late_ns)
+    if found is None or len(known) < len(accounts):
         return ""
-    more = time_text(found.more_ns)
+    works = [
+        rank_work(each, one.run.event_count) for each, one in zip(known, summaries, strict=True)
+    ]
+    does_more = cause_of(works[0], works[1:], late_ns) is LateCause.OTHER_WORK
+    account, more = known[0], time_text(found.more_ns)
     its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
+    with_more = ", with work that others do not do" if does_more else ""
     if found.part == _COMPUTE:
-        return f"{its} {account.sort} computes for {more} longer{_work(summaries, place)}"
+        return f"{its} {account.sort} computes for {more} longer{with_more or _work(summaries)}"
     if found.part == _COPY:
-        return f"{its} {account.sort} copies for {more} longer"
+        return f"{its} {account.sort} copies for {more} longer{with_more}"
     sort, _, cause = found.part.partition(": ")
     if sort == "idle":
-        return f"{its} {account.sort} idles for {more} longer: {cause}"
-    return f"{its} host takes {more} longer: {cause}"
+        return f"{its} {account.sort} idles for {more} longer: {cause}{with_more}"
+    return f"{its} host takes {more} longer: {cause}{with_more}"
 
 
 def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
@@ -196,14 +211,13 @@ def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
     return {name: np.where(has_none, np.nan, column) for name, column in parts.items()}
 
 
-def _work(summaries: Sequence[Summary], place: int) -> str:
-    """Say whether a rank computes more than the others, or the same for longer; "" if unknown."""
+def _work(summaries: Sequence[Summary]) -> str:
+    """Say whether the first computes more than others, or the same for longer; "" if unknown."""
     flops, time_ns = np.array([_products(each.accounts) for each in summaries], float).T
-    others = np.delete(np.arange(len(summaries)), place)
     if not (flops > 0).all():
         return ""
-    more = flops[place] / float(np.median(flops[others]))
-    longer = time_ns[place] / float(np.median(time_ns[others]))
+    more = flops[0] / float(np.median(flops[1:]))
+    longer = time_ns[0] / float(np.median(time_ns[1:]))
     if more >= _MORE_WORK:
         return f", with {more - 1:.0%} more operations in products"
     if 1 / _SAME_WORK <= more <= _SAME_WORK and longer >= _SLOWER:
