@@ -1,4 +1,4 @@
-"""Ranks in words, merged findings, reasons, and the map of ranks against steps."""
+"""Ranks in words, reasons, and the map of ranks against steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from tidy.jobs import (
     ProcessGroup,
     heat_map,
-    merged,
     parallelism_of,
     ranks_text,
     reason_of,
@@ -34,14 +33,6 @@ from tidy.jobs.heat_map import MOST_ROWS
 )
 def test_ranks_in_words(ranks: list[int], count: int, text: str) -> None:
     assert ranks_text(ranks, range(count)) == text
-
-
-def test_findings_of_one_place_are_one_line() -> None:
-    found = [("a", 0, 5.0), ("b", 0, 9.0), ("a", 2, 7.0), ("a", 2, 2.0), ("a", 1, 6.0)]
-    first, second = merged(found)
-    assert (first.key, first.ranks, first.dearest) == ("b", (0,), 0)
-    assert (second.key, second.ranks, second.dearest) == ("a", (0, 1, 2), 2)
-    assert (second.low_ns, second.median_ns, second.high_ns) == (5.0, 6.0, 9.0)
 
 
 def test_the_part_that_makes_a_rank_late_is_named() -> None:

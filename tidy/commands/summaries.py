@@ -11,6 +11,7 @@ from ..check.checked_trace import CheckedTrace
 from ..errors import UsageError, reason_of
 from ..patterns.base import Pattern
 from ..progress import say
+from ..reducing.late import without_late_ranks
 from ..summary import SUFFIX, Summary, encode, merged, origin_of, summarise
 from ..whole_file import write_whole
 from .report_options import ReportOptions
@@ -76,6 +77,7 @@ def with_given(
     """
     notes: list[str] = []
     result = merged(given, read, notes)
+    result[: len(read)] = [without_late_ranks(each, result[len(read) :]) for each in read]
     codes = frozenset(rule.code for rule in rules)
     made = [each for each in result[len(read) :] if _is_made_otherwise(each, options, codes)]
     if made:

@@ -18,7 +18,7 @@ parallelism.py   what groups are for
 bubbles.py    what stages of a pipeline wait for one another
 causes.py     why a rank is late, from accounts
 reasons.py    why a rank is late, from parts of any kind
-words.py      ranks in words, and findings of many ranks in one line
+words.py      ranks in words
 heat_map.py   ranks against steps
 """
 
@@ -37,7 +37,7 @@ from .reasons import LateReason, UnevenWork, reason_of, uneven_work
 from .replay import JobReplay, replay_of
 from .table import Collectives, ProcessGroup
 from .waits import GroupTime, MemberWaits, times_by_group, waits_of
-from .words import OnRanks, merged, ranks_text
+from .words import ranks_text
 
 __all__ = [
     "Chain",
@@ -51,7 +51,6 @@ __all__ = [
     "Lateness",
     "Matched",
     "MemberWaits",
-    "OnRanks",
     "ProcessGroup",
     "RankWork",
     "SlowLink",
@@ -68,7 +67,6 @@ __all__ = [
     "judged",
     "lateness_of",
     "match",
-    "merged",
     "parallelism_of",
     "rank_work",
     "ranks_text",

@@ -148,8 +148,10 @@ def _step_ns(matched: Matched, steps: Ints, column: Ints) -> float:
     ranks, count = len(matched.ranks), len(steps)
     last = np.full(ranks * count, np.iinfo(np.int64).min)
     np.maximum.at(last, matched.place * count + column, matched.end_ns)
-    last = last.reshape(ranks, count)[:, steps >= 0]
+    known = steps >= 0
+    last = last.reshape(ranks, count)[:, known]
     both = (last[:, 1:] > np.iinfo(np.int64).min) & (last[:, :-1] > np.iinfo(np.int64).min)
+    both &= np.diff(steps[known]) == 1  # over steps that are not recorded it is no length of one
     lengths = (last[:, 1:] - last[:, :-1])[both]
     return float(np.median(lengths)) if len(lengths) else 0.0
 

@@ -1,16 +1,10 @@
-"""Ranks in words, and findings of many ranks in one line each."""
+"""Ranks in words."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
-import numpy as np
+from collections.abc import Iterable, Sequence
 
 _MOST_PIECES = 8  # of a list of ranks; the rest is counted
-
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 def ranks_text(ranks: Iterable[int], of_all: Iterable[int]) -> str:
@@ -52,46 +46,3 @@ def _stretches(ranks: Sequence[int]) -> list[tuple[int, int]]:
         for first, last in result
         for each in ([(first, first), (last, last)] if last == first + 1 else [(first, last)])
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class OnRanks(Generic[_Key]):
-    """One finding of several ranks, with what it costs on each.
-
-    Attributes:
-        key: what they have in common, such as rule and location.
-        ranks: those that have it, ascending.
-        low_ns, median_ns, high_ns: its cost over these ranks.
-        dearest: the rank on which it costs most.
-    """
-
-    key: _Key
-    ranks: tuple[int, ...]
-    low_ns: float
-    median_ns: float
-    high_ns: float
-    dearest: int
-
-
-def merged(costs: Iterable[tuple[_Key, int, float]]) -> list[OnRanks[_Key]]:
-    """Merge findings of ranks by their key, the dearest in the median of its ranks first.
-
-    Args:
-        costs: key, rank and cost of each finding in ns; of one rank and key they are added up.
-    """
-    by_key: dict[_Key, dict[int, float]] = {}
-    for key, rank, cost_ns in costs:
-        of_ranks = by_key.setdefault(key, {})
-        of_ranks[rank] = of_ranks.get(rank, 0.0) + cost_ns
-    result = [
-        OnRanks(
-            key,
-            tuple(sorted(of_ranks)),
-            min(of_ranks.values()),
-            float(np.median(list(of_ranks.values()))),
-            max(of_ranks.values()),
-            max(sorted(of_ranks), key=lambda rank: of_ranks[rank]),
-        )
-        for key, of_ranks in by_key.items()
-    ]
-    return sorted(result, key=lambda each: -each.median_ns)

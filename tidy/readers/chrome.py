@@ -31,6 +31,7 @@ from .times import base_time
 # Less text is read before workers have started.
 LARGE_NBYTES = 20_000_000
 _UNPACKS_TO = 12  # times the size of a packed file, at the least usual
+_LEFT_BY_CRASHES = b"\0 \t\r\n"  # and by full disks: a file of these has lost its content
 _TEXT_BEGINS = (b"{", b"[", b" ", b"\n", b"\r", b"\t", b"\xef", b"\xff", b"\xfe")
 # Keys beside the events that PyTorch's profiler writes, and tidy's own.
 _OF_KINETO = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds"}
@@ -64,7 +65,8 @@ def read_chrome_trace(
     decoder = EventDecoder(lost)
     text = EventText(blocks, decoder.decode, repairs)
     if not text.found_events:
-        raise _refusal(path, f"this is {describe(text.head)}", warnings)
+        is_lost = not text.head.strip(_LEFT_BY_CRASHES)
+        raise _refusal(path, f"this is {describe(text.head)}", warnings, is_lost=is_lost)
     if is_large:
         with start_workers(jobs, method) as workers:
             read_ahead(text, decoder, rows, workers)
@@ -105,10 +107,12 @@ def _text_nbytes(file: IO[bytes]) -> int:
     return nbytes * (_UNPACKS_TO if is_packed else 1)
 
 
-def _refusal(path: str, problem: str, warnings: list[str]) -> TraceFormatError:
+def _refusal(
+    path: str, problem: str, warnings: list[str], *, is_lost: bool = False
+) -> TraceFormatError:
     said = "; ".join([problem, *warnings, HOW_TO_RECORD])
     # Of a damaged file nobody knows what it was.
-    return UnreadableFile(path, said) if warnings else TraceFormatError(path, said)
+    return UnreadableFile(path, said) if warnings or is_lost else TraceFormatError(path, said)
 
 
 def _without_events(head: bytes, start: bytes) -> str:

@@ -33,6 +33,7 @@ _HIDDEN = NotChecked(
     "what other work hides of the collectives of this rank is not known",
     "record all of its steps; of collectives on the host give fewer traces together",
 )
+_OF_SUMMARIES = NotChecked("some ranks are given as summaries", "give the traces of all ranks")
 _MOST_EVENTS = 20
 
 
@@ -42,12 +43,30 @@ def with_late_ranks(summaries: Sequence[Summary], checks: CheckSettings) -> list
     result = list(summaries)
     if rule is None:
         return result
-    for job in jobs_of([each.run for each in summaries]):
+    for given in jobs_of([each.run for each in summaries]):
+        # A rank whose number is damage is none of the job.
+        job = [one for one in given if summaries[one].run.rank == summaries[one].collectives.rank]
         if len(job) > 1:
             told = _of_job([summaries[number] for number in job], rule, checks)
             for number, summary in zip(job, told, strict=True):
                 result[number] = summary
     return result
+
+
+def without_late_ranks(summary: Summary, given: Sequence[Summary]) -> Summary:
+    """Take what a rule said by comparing ranks back if others of its job are summaries."""
+    world_size = summary.run.world_size or 1
+    if LateRank.code not in summary.checked or world_size < 2:
+        return summary
+    if all((each.run.world_size or 1) != world_size for each in given):
+        return summary
+    findings = [each for each in summary.findings if each.code != LateRank.code]
+    return replace(
+        summary,
+        checked=tuple(code for code in summary.checked if code != LateRank.code),
+        not_checked={**summary.not_checked, LateRank.code: _OF_SUMMARIES},
+        findings=tuple(replace(each, number=at) for at, each in enumerate(findings)),
+    )
 
 
 def _of_job(ranks: Sequence[Summary], rule: LateRank, checks: CheckSettings) -> list[Summary]:

@@ -246,6 +246,8 @@ def account_of(section: Section, report: Summary) -> tuple[str, str]:
         return "", UNTOLD
     if given < world_size:
         few = "with the traces of all ranks it may be told which part is waiting for others"
+    elif section.job is not None and len(section.job.matched.group):
+        few = "communication has waiting for other ranks in it, which the comparison of ranks tells"
     else:
         few = "which part of communication is waiting is not known: not matched with other ranks'"
     return f" on rank {report.run.rank}", few

@@ -192,6 +192,9 @@ def _missing_text(given: Sequence[int], missing: Sequence[int], world_size: int)
     of = f"of {world_size:,}"
     if len(given) + len(missing) < world_size:  # not all are listed
         return f"{world_size - len(given):,} {of} ranks are missing: {_unknown(2)}"
+    if len(missing) > len(given):
+        some, verb = ranks_text(given, [*given, *missing]), "was" if len(given) == 1 else "were"
+        return f"only {some} {of} {verb} given: {_unknown(len(missing))}"
     named, verb = ranks_text(missing, range(world_size)), "is" if len(missing) == 1 else "are"
     return f"{named} {of} {verb} missing: {_unknown(len(missing))}"
 
@@ -227,8 +230,13 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
         what = "" if unknown == members else f" {unknown:,} of {members:,}"
         return f"what else ranks compute beside{what} collectives is not recorded"
     if len(lateness.steps) < FEWEST_STEPS:
-        steps = count_text(len(lateness.steps) + 1, "step")
-        return f"{steps} with collectives are too few to tell"
+        known, told = len(np.unique(matched.step[matched.step >= 0])), len(lateness.steps)
+        if known > FEWEST_STEPS:
+            few = f"{told or 'none'} of {known:,} steps with collectives"
+            follow = "follow" if told > 1 else "follows"
+            return f"{few} {follow} right on a recorded one, too few to tell"
+        are = "is" if known == 1 else "are"
+        return f"{count_text(known, 'step')} with collectives {are} too few to tell"
     return ""
 
 

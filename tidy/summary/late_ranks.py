@@ -96,7 +96,9 @@ def _of(
     if not len(by_ns):
         return None
     of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
-    saved, why_not = _saved_ns(verdict, are, replay, are_all, of_host)
+    judged = np.isfinite(lateness.late_ns[places]).any(axis=0)
+    of = int(np.count_nonzero(judged)) if verdict == Verdict.STAYS_LATE else 1
+    saved, why_not = _saved_ns(of, are, replay, are_all, of_host)
     if saved is not None and saved[1] <= 0:
         return None
     late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
@@ -116,13 +118,18 @@ def _of(
 
 
 def _saved_ns(
-    verdict: Verdict,
+    of: int,
     are: Bools,
     replay: JobReplay,
     are_all: bool,
     of_host: bool,
 ) -> tuple[tuple[int, int] | None, str]:
-    """Return what would be saved and "", or None and why it is not known; (0, 0) if too little."""
+    """Return what would be saved and "", or None and why it is not known; (0, 0) if too little.
+
+    Args:
+        of: the number of steps of which the mean is wanted: those in which lateness is known, since
+            the replay changes no others.
+    """
     if not are_all:
         return None, "not all ranks of the job are compared"
     if not replay.knows_hidden:
@@ -137,9 +144,6 @@ def _saved_ns(
     waited = np.bincount(matched.place, exposed, len(matched.ranks))[~are]
     if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
         return None, _WHY_NOT_OF_HOSTS
-    of = 1
-    if verdict == Verdict.STAYS_LATE:
-        of = max(len(np.unique(matched.step[matched.step >= 0])), 1)
     off_ns = abs(replay.error) * length_ns
     low_ns = (1 - _ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
     high_ns = (1 + _ERROR_OF_COST) * cost_ns + off_ns
