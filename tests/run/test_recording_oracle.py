@@ -342,7 +342,6 @@ class Doubled(torch.autograd.Function):
 
 weight = torch.ones(4, 4, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.01)
-optimizer.register_step_pre_hook(lambda *_: wait(None))
 for _ in range(2):
     with Waits():
         torch.ones(4, 4) @ torch.ones(4, 4)
@@ -358,8 +357,7 @@ with open("longest", "w") as file:
 
 
 def test_operators_that_call_python_are_whole(tmp_path: Path) -> None:
-    """Also those that take longer than a piece: no piece is written while one of them is open, nor
-    in an optimizer's step, whose updates would be nobody's.
+    """Also those that take longer than a piece: no piece is written while one of them is open.
 
     PyTorch's profiler must not be stopped there: the operator writes its end into memory that was
     freed, which crashes some processes, or is the end of what began there since.
@@ -375,5 +373,3 @@ def test_operators_that_call_python_are_whole(tmp_path: Path) -> None:
     products_ns = [event.duration_ns for event in found.trace.named("aten::mm")]
     assert sum(each >= 140_000_000 for each in products_ns) == 2
     assert max(products_ns) < longest_ns + 100_000_000
-    above = [{each.name for each in event.ancestors()} for event in found.trace.named("aten::add_")]
-    assert sum("Optimizer.step#SGD.step" in each for each in above) == 2

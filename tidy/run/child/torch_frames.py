@@ -8,12 +8,12 @@ from typing import Any
 
 from .kept import os, thread
 
-# Files and folders of PyTorch whose functions are called, and call others, in no operator. Those of
-# optimizers are left out: what one updates after a cut would be in no step of it.
+# Files and folders of PyTorch whose functions are called, and call others, in no operator.
 _BETWEEN_OPS = (
     ("nn", "modules", ""),
     ("nn", "parallel", "data_parallel.py"),
     ("nn", "functional.py"),
+    ("optim", ""),
     ("amp", ""),
     ("utils", "data", ""),
     ("utils", "_contextlib.py"),
@@ -45,8 +45,7 @@ class TorchFrames:
         self.others: set[int] = set()
 
     def are_between_ops(self, frame: FrameType | None) -> bool:
-        """Tell whether no operator can be open below this frame, its thread's innermost, nor an
-        optimizer's step.
+        """Tell whether no operator can be open below this frame, its thread's innermost.
 
         An operator writes its end into the event that it began, and where the profiler was stopped
         meanwhile and another one started, that is memory which was freed: the process crashes.
