@@ -38,6 +38,7 @@ _NO_SHAPES = NotChecked(
 # What is taken out of a backward goes, but for what the engine still visits.
 _LEFT = (0.0, 0.05)
 # The same of what computes another gradient as well, which is still needed.
+_RARE = 0.25  # of the walks that are alike
 _SHARED_LEFT = (0.5, 0.7)
 
 
@@ -105,7 +106,8 @@ class UnusedGradients(Pattern):
     Instead: Freeze what is not trained, `backbone.requires_grad_(False)`; run a teacher and other
     models that only give targets under `torch.no_grad()`, or detach their output.
     Cannot see: It misses frozen parts nearer to the loss than what is trained if their parameters
-    have the shapes of trained ones. Optimizers that keep parameters in other shapes, as sharded
+    have the shapes of trained ones, or those of tensors that the script computes with itself, as it
+    would with their gradients. Optimizers that keep parameters in other shapes, as sharded
     ones do, are not checked. In a trace that `tidy run` did not record it misses all that is nearer
     to the loss, and all of the shapes of trained ones, and does not know an optimizer that steps in
     no recorded step; lists of more than 30 tensors, of which PyTorch records no shapes, are not
@@ -181,7 +183,7 @@ class UnusedGradients(Pattern):
 
 
 def _with_places(trace: Trace, found: Sequence[InVain]) -> list[tuple[InVain, Location | None]]:
-    """Each with the place where its forward is called: that of most walks which are alike.
+    """Each with the place where its forward is called; a rare one is that of others alike.
 
     In a recording of a crowded machine a call may have another line now and then.
     """
@@ -191,9 +193,16 @@ def _with_places(trace: Trace, found: Sequence[InVain]) -> list[tuple[InVain, Lo
     for kind, place in zip(kinds, called, strict=True):
         alike.setdefault(kind, Counter())[place] += 1
     return [
-        (each, max(alike[kind], key=alike[kind].__getitem__))
-        for each, kind in zip(found, kinds, strict=True)
+        (each, _usual(alike[kind], place))
+        for each, kind, place in zip(found, kinds, called, strict=True)
     ]
+
+
+def _usual(places: Counter[Location | None], place: Location | None) -> Location | None:
+    """The place, or where it is rare the one that most have."""
+    if places[place] >= _RARE * places.total():
+        return place
+    return max(places, key=places.__getitem__)
 
 
 def _without(trace: Trace, found: Sequence[InVain]) -> tuple[Intervals, Edit]:

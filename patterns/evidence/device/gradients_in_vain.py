@@ -22,7 +22,7 @@ from tidy.trace.inputs import is_dims
 from tidy.trace.made_places import parameters_of
 
 from .autograd import calls_of
-from .updates import updated_tensors
+from .updates import computed_with, updated_tensors
 from .walks import ACCUMULATE, Dims, Walk, walks
 
 _CONVOLUTION = "aten::convolution_backward"
@@ -52,9 +52,10 @@ def gradients_in_vain(trace: Trace, fewest: int) -> Iterator[InVain]:
 
     A gradient is in use if a tensor of its dims is updated. Where it was noted which parameters
     have an optimizer, as many others before it count, too, if none of these has their dims: of
-    gradients of the same dims it is not known which is whose.
+    gradients of the same dims it is not known which is whose. A script that computes with tensors
+    of their dims may well use them, or update the parameters in ways of its own.
     """
-    noted = parameters_of(trace)
+    noted, by_script = parameters_of(trace), computed_with(trace)
     for walk, used in _uses(trace):
         last = max(used)
         count = sum(at > last for at, _ in walk.gradients)
@@ -62,7 +63,8 @@ def gradients_in_vain(trace: Trace, fewest: int) -> Iterator[InVain]:
         before = {
             at: dims
             for at, dims in walk.gradients
-            if noted and dims and dims not in noted and at < last and at not in used
+            if noted and dims and at < last and at not in used
+            if dims not in noted and dims not in by_script
         }
         if len(before) < fewest:
             if len(rest):
@@ -77,14 +79,17 @@ def gradients_in_vain(trace: Trace, fewest: int) -> Iterator[InVain]:
 def _parts(trace: Trace, walk: Walk, in_vain: dict[int, Dims]) -> tuple[Rows, Rows, Rows]:
     """The nodes that compute these gradients, what is for them alone, and convolutions."""
     dims_of: dict[int, list[Dims]] = {}
+    last_of: dict[int, int] = {}
     rows, convolutions = list[int](), list[int]()
+    computed_at = _computed_at(trace, walk)
     for at, dims in in_vain.items():
-        first = _computed_at(trace, walk, at)
+        first = computed_at[at]
         dims_of.setdefault(first, []).append(dims)
-        between = walk.nodes[first + 1 : at].tolist()
-        rows += [node for node in between if not _accumulates(trace, node)]
+        last_of[first] = at
         rows.append(int(walk.nodes[at]))
     for node, wanted in dims_of.items():
+        between = walk.nodes[node + 1 : last_of[node]].tolist()
+        rows += [each for each in between if not _accumulates(trace, each)]
         for op in _ops_for(trace.event(int(walk.nodes[node])), wanted):
             (convolutions if op.name == _CONVOLUTION else rows).append(op.row)
     nodes = np.sort(walk.nodes[list(dims_of)])
@@ -123,11 +128,12 @@ def _accumulates(trace: Trace, node: int) -> bool:
     return trace.names[int(trace.name_id[node])].endswith(ACCUMULATE)
 
 
-def _computed_at(trace: Trace, walk: Walk, at: int) -> int:
-    """The index of the node before this one that computes, rather than passes on."""
-    while at and trace.names[int(trace.name_id[walk.nodes[at]])].endswith(_PASSES_ON):
-        at -= 1
-    return at
+def _computed_at(trace: Trace, walk: Walk) -> list[int]:
+    """Of each node the index of the last one up to it that computes, rather than passes on."""
+    passes_on = [trace.names[each].endswith(_PASSES_ON) for each in trace.name_id[walk.nodes]]
+    at = np.where(passes_on, 0, np.arange(len(passes_on)))
+    computed: list[int] = np.maximum.accumulate(at).tolist()
+    return computed
 
 
 def _ops_for(node: Event, wanted: list[Dims]) -> Iterator[Event]:

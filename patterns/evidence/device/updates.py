@@ -8,6 +8,7 @@ import numpy as np
 
 from tidy.account import closures
 from tidy.trace import EventKind, Intervals, Rows, Trace
+from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
 from ..python.op_names import aten
@@ -16,6 +17,11 @@ from .launches import below, outermost_rows, tree_rows
 from .walks import Dims, first_dims
 
 STEP = "Optimizer.step#*"
+# With these a script computes with tensors of its own, gradients and parameters among them.
+_COMPUTES = aten(
+    "add sub mul div pow neg sign sqrt abs square lerp addcmul addcdiv norm linalg_vector_norm sum "
+    "mean dot copy_ set_ mul_ div_ addcmul_ sign_ pow_"
+)
 _IN_PLACE = (
     *aten("add_ sub_ addcdiv_ lerp_ _foreach_add_ _foreach_sub_ _foreach_lerp_"),
     "aten::_amp_foreach_non_finite_check_and_unscale_",
@@ -69,6 +75,22 @@ def updated_tensors(trace: Trace) -> UpdatedTensors:
         is_cut |= any(_is_cut(trace, each) for each in inputs)
         dims.append({each for one in inputs for each in first_dims(trace, one) if each})
     return UpdatedTensors(dims[0], dims[1], is_cut, len(begins) - len(seen))
+
+
+@kept
+def computed_with(trace: Trace) -> set[Dims]:
+    """Return the dims of what operators take that the script calls, beside layers and optimizers.
+
+    These are what elementwise operators and norms take that no other operator calls.
+    """
+    rows = outermost_rows(trace, tree_rows(trace, *sorted(_COMPUTES)))
+    above = trace.parent[rows]
+    is_inner = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
+    own = np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace))
+    in_engine = below(trace, tree_rows(trace, f"{NODE}*"))
+    own = own[~in_engine.contains(own)]
+    shapes = (trace.inputs.shapes(each) for each in np.unique(trace.inputs_id[own]).tolist())
+    return {tuple(dims) for given in shapes for dims in given or () if is_dims(dims)}
 
 
 def _is_cut(trace: Trace, inputs: int) -> bool:
