@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from job_maker import JobOptions, make_job
+
+from tidy.reducing.dask_pool import DaskPool
 
 from ..cli.command import ROOT, tidy
 from ..environment import environment
@@ -121,6 +124,63 @@ def test_what_cannot_be_is_one_line(job: Path) -> None:
     result = tidy("report", job, "--scheduler", "tcp://127.0.0.1:9")
     assert result.code == 2
     assert result.err.startswith("tidy: --scheduler tcp://127.0.0.1:9: cannot be reached")
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("nonsense", "missing port number in address 'nonsense'"),
+        ("foo://x:1", "unknown address scheme 'foo'"),
+    ],
+)
+def test_what_is_no_address_makes_no_client(
+    job: Path, address: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that was made for one hangs for a minute when it is closed."""
+    monkeypatch.setattr(distributed, "Client", None)
+    result = tidy("report", job, "--scheduler", address)
+    assert result.code == 2
+    begin = f"tidy: --scheduler {address}: cannot be reached: ValueError: {problem}"
+    assert result.err.startswith(begin)
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of POSIX")
+def test_an_interrupted_cluster_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived, started = threading.Event(), list[str]()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt(*_: object) -> None:
+        arrived.set()
+        raise KeyboardInterrupt
+
+    class Cluster:
+        def __init__(self, **_: object) -> None:
+            signal.pthread_kill(main, signal.SIGINT)
+            arrived.wait()
+            started.append("started")
+
+        def close(self) -> None:
+            started.append("closed")
+
+    monkeypatch.setattr(distributed, "LocalCluster", Cluster)
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), DaskPool():
+            raise AssertionError
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert started == ["started", "closed"]
+
+
+def test_a_cluster_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(**_: object) -> None:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    with pytest.raises(RuntimeError, match="no such luck"), DaskPool():
+        raise AssertionError
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals of POSIX")

@@ -6,12 +6,14 @@ Dask itself starts a call anew if its worker dies, on another one, and gives up 
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Any
 
 from ..errors import UsageError
+from ..readers.workers import without_interrupts
 from .pool import Answer, FileCall, LostCall, Watch, called, in_a_line
 
 _PATIENCE_S = 30
@@ -31,44 +33,35 @@ class DaskPool:
 
     def __init__(self, scheduler: str | None = None, count: int | None = None) -> None:
         try:
-            import dask
-            from distributed import Client, LocalCluster
+            import distributed  # noqa: F401
         except ImportError as error:
             what = "--dask and --scheduler need Dask; run: pip install 'torchtidy[dask]'"
             raise UsageError(what) from error
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # problems are our lines
-        self._cluster: Any = None
+        self._scheduler, self._count = scheduler, count
         self._addresses: list[str] = []
-        if scheduler is None:
-            with dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}):
-                self._cluster = LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
-        try:
-            self._client: Any = Client(
-                self._cluster or scheduler, timeout=_PATIENCE_S, set_as_default=False
-            )
-        except (OSError, ValueError) as error:
-            problem = f"cannot be reached: {in_a_line(error)}"
-            raise UsageError(f"--scheduler {scheduler}: {problem}") from error
+        self._client: Any = None
+        self._opened = ExitStack()
 
     def __enter__(self) -> DaskPool:
-        """Return this."""
+        """Start the cluster if it is ours, and connect to it; an interrupted start is undone."""
+        with ExitStack() as opened:
+            if self._scheduler is None:
+                self._client = _connect(_start_cluster(self._count, opened))
+            else:
+                try:
+                    _check_address(self._scheduler)
+                    self._client = _connect(self._scheduler)
+                except (OSError, ValueError) as error:
+                    problem = f"cannot be reached: {in_a_line(error)}"
+                    raise UsageError(f"--scheduler {self._scheduler}: {problem}") from error
+            opened.callback(self._client.close)
+            self._opened = opened.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave the cluster, and end it if it was started here."""
-        self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        self._opened.close()
 
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
         """Have workers call the functions."""
@@ -91,6 +84,55 @@ class DaskPool:
             if address:
                 where = {"workers": [address], "allow_other_workers": True}
         return self._client.submit(_apply, call.function, call.arguments, pure=False, **where)
+
+
+def _start_cluster(count: int | None, opened: ExitStack) -> Any:
+    """Start processes on this machine, which end with `opened`.
+
+    Another thread starts them: this one may be interrupted meanwhile, and half a cluster cannot be
+    closed, so that it then waits for the whole one. What a thread starts has its signals.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+    from multiprocessing import resource_tracker
+
+    import dask
+    from distributed import LocalCluster
+
+    starter = opened.enter_context(ThreadPoolExecutor(1))
+    if os.name == "posix":
+        resource_tracker.ensure_running()  # whose start would let interrupts through again
+    with dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}):
+        with without_interrupts():
+            starting = starter.submit(
+                LocalCluster,
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            opened.callback(lambda: starting.result().close())
+        return starting.result()
+
+
+def _check_address(scheduler: str) -> None:
+    """Look at an address before a client is made, which hangs when it is closed half-made.
+
+    Raises:
+        OSError: no machine has this name.
+        ValueError: it is no address of a kind that Dask knows.
+    """
+    from distributed.comm import resolve_address
+
+    try:
+        resolve_address(scheduler)
+    except FutureWarning as error:  # of a kind that Dask no longer knows
+        raise ValueError(*error.args) from error
+
+
+def _connect(cluster: Any) -> Any:
+    from distributed import Client
+
+    return Client(cluster, timeout=_PATIENCE_S, set_as_default=False)
 
 
 def _result_of(future: Any) -> tuple[Any, str]:
