@@ -42,11 +42,12 @@ def reading(
     columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(what, total=total)
-        started: list[str] = []
+        started_nbytes = 0
 
         def start(path: str) -> OnProgress:
-            done_before = sum(sizes[each] for each in started)
-            started.append(path)
+            nonlocal started_nbytes
+            done_before = started_nbytes
+            started_nbytes += sizes[path]
             return lambda nbytes: bar.update(task, completed=done_before + nbytes)
 
         yield start
@@ -58,7 +59,8 @@ def ranks_read(
 ) -> Iterator[Callable[[Sequence[str], Sequence[str]], None]]:
     """Show how many of many files are read, how much of all, and which takes long.
 
-    Yields a function to call now and then with the files that are done and those under way.
+    Yields a function to call now and then with the files that are done, in the order in which they
+    were, and those under way.
     """
     sizes = {path: _size(path) for path in paths}
     total = sum(sizes.values())
@@ -73,8 +75,10 @@ def ranks_read(
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task("reading", total=total)
         since: dict[str, float] = {}
+        done_count, done_nbytes = 0, 0
 
         def show(done: Sequence[str], under_way: Sequence[str]) -> None:
+            nonlocal done_count, done_nbytes
             now = monotonic()
             for path in under_way:
                 since.setdefault(path, now)
@@ -83,8 +87,9 @@ def ranks_read(
             if slowest is not None and now - since[slowest] >= _LONG_S:
                 took_s = int(now - since[slowest])
                 said += f", {printable(Path(slowest).name)} for {took_s} s"
-            nbytes = sum(sizes[path] for path in done)
-            bar.update(task, description=said, completed=nbytes)
+            done_nbytes += sum(sizes[done[number]] for number in range(done_count, len(done)))
+            done_count = len(done)
+            bar.update(task, description=said, completed=done_nbytes)
 
         yield show
 
@@ -92,5 +97,5 @@ def ranks_read(
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:
+    except (OSError, ValueError):  # the second of a NUL in the name
         return 0
