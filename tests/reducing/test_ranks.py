@@ -15,6 +15,7 @@ import pytest
 from job_maker import JobOptions, make_job
 
 from tidy.commands import reduced
+from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
 from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_rank
 from tidy.summary import decode, encode
@@ -223,6 +224,38 @@ def test_what_goes_wrong_in_a_worker_is_one_line(
     assert "ranks 0-3 of 4" in " ".join(result.out.split())
 
 
+@pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize("missing", ["none.json", "rank-0000.json.gz/none.json", "n" * 300])
+def test_a_file_that_is_missing_leaves_the_others_to_workers(
+    job: Path, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError
+
+    _method(monkeypatch, _METHODS[0])
+    given = "rank-0000.json.gz", missing, "rank-0001.json.gz"
+    expected = tidy("report", *given, "--jobs", "1", cwd=job)
+    assert expected.code == 2
+    assert f"tidy: {missing}: cannot be read: " in expected.err
+    monkeypatch.setattr(InputFiles, "read", never)
+    assert tidy("report", *given, "--jobs", "2", cwd=job) == expected
+
+
+def test_no_more_sizes_are_asked_for_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def nbytes(url: str) -> int:
+        asked.append(url)
+        return 1000
+
+    monkeypatch.setattr(folder, "url_nbytes", nbytes)
+    urls = [f"s3://bucket/{number}.json" for number in range(9)]
+    assert folder.has_text(urls, 2500)
+    assert asked == urls[:3]
+    assert not folder.has_text(urls, 9001)
+    assert folder.has_text(urls, 9000)
+
+
 def test_little_is_read_here(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: Any) -> Any:
         raise AssertionError
@@ -236,6 +269,7 @@ _SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
 from tidy.commands import reduced
+from tidy.commands.files import InputFiles
 from tidy.reducing import rank
 reduced._FEWEST_NBYTES = reduced._FEWEST_SPAWNED_NBYTES = 0
 folder, parent = Path(sys.argv[2]), os.getpid()

@@ -13,7 +13,7 @@ from ..readers.urls import is_url
 from ..readers.workers import best_method
 from ..reducing import NotSent, RankSettings, is_few, reduce_files
 from ..reducing.dask_pool import DaskPool
-from ..reducing.folder import text_nbytes
+from ..reducing.folder import has_text
 from ..reducing.pool import FilePool
 from ..summary import Summary
 from .files import InputFiles
@@ -35,14 +35,14 @@ def read_reduced(
     on_dask = options.dask or options.scheduler is not None
     if not paths:
         return None
-    if _needs_traces(options) or not all(map(_is_file, paths)):
+    if _needs_traces(options) or any(map(_is_pipe, paths)):
         if on_dask:
             problem = "what is asked for needs the traces here; docs/scaling.md says when"
             raise UsageError(f"--{'dask' if options.dask else 'scheduler'}: {problem}")
         return None
     count = min(inputs.jobs, len(paths))
     fewest = _FEWEST_NBYTES if best_method() == "fork" else _FEWEST_SPAWNED_NBYTES
-    in_workers = count > 1 and text_nbytes(paths) >= fewest
+    in_workers = not on_dask and count > 1 and has_text(paths, fewest)
     if not on_dask and not in_workers and is_few(paths):
         return None
     settings = RankSettings(
@@ -83,8 +83,18 @@ def _needs_traces(options: ReportOptions) -> bool:
     return any(asked) or options.add_ignores or is_page or wants_tracebacks
 
 
+def _is_pipe(path: str) -> bool:
+    """Tell whether this process alone can read a path; what is missing any process refuses."""
+    if path == "-":
+        return True
+    try:
+        return not is_url(path) and Path(path).exists() and not Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _is_file(path: str) -> bool:
     try:
-        return path != "-" and (is_url(path) or Path(path).is_file())
+        return Path(path).is_file()
     except (OSError, ValueError):
         return False

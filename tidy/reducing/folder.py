@@ -54,12 +54,17 @@ class Reduced:
 
 def is_few(paths: Sequence[str]) -> bool:
     """Whether the traces of all files may be in memory together, as far as sizes tell."""
-    return len(paths) <= _MOST_FILES and text_nbytes(paths) <= _MOST_NBYTES
+    return len(paths) <= _MOST_FILES and not has_text(paths, _MOST_NBYTES + 1)
 
 
-def text_nbytes(paths: Sequence[str]) -> int:
-    """About how much text the files hold."""
-    return sum(_nbytes(path) * (1 if path.endswith(_PLAIN) else _UNPACKS_TO) for path in paths)
+def has_text(paths: Sequence[str], nbytes: int) -> bool:
+    """Tell whether the files hold about so much text; once they do, no more sizes are asked for."""
+    held = 0
+    for path in paths:
+        if held >= nbytes:
+            break
+        held += _nbytes(path) * (1 if path.endswith(_PLAIN) else _UNPACKS_TO)
+    return held >= nbytes
 
 
 _PLAIN = (".json", ".sqlite", ".nvprof")
