@@ -15,7 +15,6 @@ import pytest
 from job_maker import JobOptions, make_job
 
 from tidy.commands import reduced
-from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
 from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_rank
 from tidy.summary import decode, encode
@@ -157,11 +156,11 @@ def test_no_step_is_a_step_of_none(job: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_file_becomes_one_summary(job: Path) -> None:
     file = RankFile(str(job / "rank-0001.json.gz"))
-    content = reduce_rank(file, RankSettings())
-    assert isinstance(content, bytes)
-    summary = decode(content, file.path)
+    reduced = reduce_rank(file, RankSettings())
+    assert isinstance(reduced, rank.ReducedRank)
+    summary = decode(reduced.content, file.path)
     assert (summary.run.rank, summary.origin.name) == (1, "rank-0001.json.gz")
-    assert encode(summary) == content
+    assert encode(summary) == reduced.content
     assert rank._kept == {}
     problem = reduce_rank(RankFile(str(job / "z-broken.json")), RankSettings())
     assert isinstance(problem, rank.Problem)
@@ -224,38 +223,6 @@ def test_what_goes_wrong_in_a_worker_is_one_line(
     assert "ranks 0-3 of 4" in " ".join(result.out.split())
 
 
-@pytest.mark.usefixtures("_always")
-@pytest.mark.parametrize("missing", ["none.json", "rank-0000.json.gz/none.json", "n" * 300])
-def test_a_file_that_is_missing_leaves_the_others_to_workers(
-    job: Path, missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_: Any) -> Any:
-        raise AssertionError
-
-    _method(monkeypatch, _METHODS[0])
-    given = "rank-0000.json.gz", missing, "rank-0001.json.gz"
-    expected = tidy("report", *given, "--jobs", "1", cwd=job)
-    assert expected.code == 2
-    assert f"tidy: {missing}: cannot be read: " in expected.err
-    monkeypatch.setattr(InputFiles, "read", never)
-    assert tidy("report", *given, "--jobs", "2", cwd=job) == expected
-
-
-def test_no_more_sizes_are_asked_for_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def nbytes(url: str) -> int:
-        asked.append(url)
-        return 1000
-
-    monkeypatch.setattr(folder, "url_nbytes", nbytes)
-    urls = [f"s3://bucket/{number}.json" for number in range(9)]
-    assert folder.has_text(urls, 2500)
-    assert asked == urls[:3]
-    assert not folder.has_text(urls, 9001)
-    assert folder.has_text(urls, 9000)
-
-
 def test_little_is_read_here(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: Any) -> Any:
         raise AssertionError
@@ -269,7 +236,6 @@ _SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
 from tidy.commands import reduced
-from tidy.commands.files import InputFiles
 from tidy.reducing import rank
 reduced._FEWEST_NBYTES = reduced._FEWEST_SPAWNED_NBYTES = 0
 folder, parent = Path(sys.argv[2]), os.getpid()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,11 +10,10 @@ from ..errors import UsageError
 from ..progress import ranks_read, say
 from ..readers.urls import is_url
 from ..readers.workers import best_method
-from ..reducing import NotSent, RankSettings, is_few, reduce_files
+from ..reducing import NotSent, RankSettings, Reduced, is_few, reduce_files
 from ..reducing.dask_pool import DaskPool
 from ..reducing.folder import has_text
 from ..reducing.pool import FilePool
-from ..summary import Summary
 from .files import InputFiles
 from .report_options import ReportOptions
 
@@ -25,8 +23,8 @@ _FEWEST_NBYTES, _FEWEST_SPAWNED_NBYTES = 20_000_000, 60_000_000
 
 def read_reduced(
     inputs: InputFiles, options: ReportOptions, checks: CheckSettings
-) -> list[Summary] | None:
-    """Return the summaries of all files; None where one process is to read the traces.
+) -> Reduced | None:
+    """Return what came of all files; None where one process is to read the traces.
 
     That is so where nothing is gained by workers and there are few, where more is asked for than
     a summary has, and where a rule of the user's own says what only this process understands.
@@ -73,14 +71,13 @@ def read_reduced(
     inputs.take_read(reduced.read)
     for note in reduced.notes:
         say(note)
-    return reduced.summaries
+    return reduced
 
 
 def _needs_traces(options: ReportOptions) -> bool:
     asked = options.name, options.perfetto, options.baseline_to, options.baseline
     is_page = any(each.form == "html" for each in options.outputs)
-    wants_tracebacks = bool(os.environ.get("TIDY_TRACEBACK"))
-    return any(asked) or options.add_ignores or is_page or wants_tracebacks
+    return any(asked) or options.add_ignores or is_page
 
 
 def _is_pipe(path: str) -> bool:

@@ -18,6 +18,7 @@ from ..errors import TidyError, UsageError, reason_of
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
+from ..reducing import Reduced
 from ..report.changes import changes_text, compare
 from ..report.json_report import results_to_json
 from ..report.results import Results
@@ -90,7 +91,7 @@ def run_report(
     inputs.say_what_is_missing()
     if options.name is not None and checked:
         _say_where_no_name_matches(options.name, checked)
-    read = summaries_of(reports, given, options) if reduced is None else reduced
+    read = summaries_of(reports, given, options) if reduced is None else reduced.summaries
     summaries = with_given(read, given, options, rules)
     codes = [report.exit_code(options.threshold) for report in summaries]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
@@ -104,7 +105,7 @@ def run_report(
         if missing is not None:  # the run is not lost: its page has the steps that there are
             say(missing)
             exit_code = script_status or UsageError.exit_code
-    _show_tracebacks(reports)
+    _show_tracebacks(reports, reduced)
     if options.baseline_to is not None:
         return _write_baseline(reports, project, options, exit_code, script_status)
     before = [check([each], project.settings)[0] for each in earlier or ()]
@@ -179,13 +180,23 @@ def _write_perfetto(reports: Sequence[CheckedTrace], to: str) -> None:
         raise UsageError(f"--perfetto {to}: cannot be written: {reason_of(error)}") from error
 
 
-def _show_tracebacks(reports: Sequence[CheckedTrace]) -> None:
-    """On stderr, of rules that crashed, where `TIDY_TRACEBACK` is set."""
-    if os.environ.get("TIDY_TRACEBACK"):
-        for report in reports:
-            for code, crash in report.crashed.items():
-                say(f"{code} crashed on {report.trace.info.path}")
-                sys.stderr.write(crash.traceback)
+def _show_tracebacks(reports: Sequence[CheckedTrace], reduced: Reduced | None) -> None:
+    """On stderr, of rules and workers that crashed, where `TIDY_TRACEBACK` is set."""
+    if not os.environ.get("TIDY_TRACEBACK"):
+        return
+    said = [
+        (f"{code} crashed on {report.trace.info.path}", crash.traceback)
+        for report in reports
+        for code, crash in report.crashed.items()
+    ]
+    if reduced is not None:
+        for path, tracebacks in reduced.tracebacks.items():
+            said += [(f"{code} crashed on {path}", each) for code, each in tracebacks.items()]
+        problems = reduced.problems.items()
+        said += [(f"{path}: {why.text}", why.traceback) for path, why in problems if why.traceback]
+    for line, traceback in said:
+        say(line)
+        sys.stderr.write(traceback)
 
 
 def _write(results: Results, to: Output, options: ReportOptions) -> None:

@@ -10,7 +10,7 @@ folder.py     all files: which are traces, which hold the same steps, and their 
 
 from .folder import Reduced, is_few, reduce_files
 from .parcel import NotSent
-from .rank import Problem, RankFile, RankSettings, reduce_rank
+from .rank import Problem, RankFile, RankSettings, ReducedRank, reduce_rank
 
 __all__ = [
     "NotSent",
@@ -18,6 +18,7 @@ __all__ = [
     "RankFile",
     "RankSettings",
     "Reduced",
+    "ReducedRank",
     "is_few",
     "reduce_files",
     "reduce_rank",

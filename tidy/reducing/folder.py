@@ -21,6 +21,7 @@ from .rank import (
     Problem,
     RankFile,
     RankSettings,
+    ReducedRank,
     forget,
     found_keys,
     look_at,
@@ -44,12 +45,14 @@ class Reduced:
         read: the files that are traces, also those left out since another one has their steps.
         problems: why there is no summary, by file.
         notes: lines to say: which hold the same steps.
+        tracebacks: of rules that crashed, by code, by file.
     """
 
     summaries: list[Summary] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     problems: dict[str, Problem] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    tracebacks: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def is_few(paths: Sequence[str]) -> bool:
@@ -144,11 +147,13 @@ class _Work:
         if again:
             made = self._call(reduce_rank, [*again.values()], {})
             for number, file in again.items():
-                content = made.get(file.path)
-                if content is not None:
-                    kept[number] = decode(content, file.path)
+                reduced = made.get(file.path)
+                if reduced is not None:
+                    kept[number] = self._taken(reduced, file.path)
                 else:
                     left_out.add(number)
+        for number in left_out:
+            self._result.tracebacks.pop(kept[number].run.path, None)
         kept = [each for number, each in enumerate(kept) if number not in left_out]
         self._result.summaries = with_late_ranks(_numbered(kept), self._settings.for_checks())
         return self._result
@@ -188,7 +193,12 @@ class _Work:
         )
         read = [file.path for file in files if file.path in made]
         self._result.read = self._result.read or read
-        self._result.summaries = _numbered([decode(made[path], path) for path in read])
+        self._result.summaries = _numbered([self._taken(made[path], path) for path in read])
+
+    def _taken(self, reduced: ReducedRank, path: str) -> Summary:
+        if reduced.tracebacks:
+            self._result.tracebacks[path] = reduced.tracebacks
+        return decode(reduced.content, path)
 
     def _call(
         self,
@@ -216,7 +226,9 @@ class _Work:
         for number, given, worker in self._pool.run(calls, watch):
             path = files[number].path
             self._worker[path] = worker
-            answer = Problem(given.why) if isinstance(given, LostCall) else given
+            answer = given
+            if isinstance(given, LostCall):
+                answer = Problem(given.why, traceback=given.traceback)
             if isinstance(answer, Problem):
                 self._result.problems[path] = answer
             else:

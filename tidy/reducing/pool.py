@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -43,9 +44,11 @@ class LostCall:
 
     Attributes:
         why: in words.
+        traceback: of what the function raised; "" if it did not.
     """
 
     why: str
+    traceback: str = ""
 
 
 Answer = tuple[int, Any, int]  # the number of a call, what it gave, and the worker that did
@@ -176,7 +179,8 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        return LostCall(f"the process that read it failed: {in_a_line(error)}")
+        said = "".join(traceback.format_exception(error))
+        return LostCall(f"the process that read it failed: {in_a_line(error)}", said)
 
 
 def in_a_line(error: BaseException) -> str:

@@ -91,11 +91,26 @@ class Problem:
     Attributes:
         is_foreign: whether it could be read, and is no trace.
         is_usage: whether the options ask for what it does not have.
+        traceback: of what was raised; "" if it is a fault of the file.
     """
 
     text: str
     is_foreign: bool = False
     is_usage: bool = False
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedRank:
+    """What is kept of one file.
+
+    Attributes:
+        content: of a file with its summary.
+        tracebacks: of rules that crashed on it, by code; a summary has none.
+    """
+
+    content: bytes
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +161,8 @@ _kept: dict[str, _Kept] = {}
 
 def reduce_rank(
     file: RankFile, settings: RankSettings, compared: Compared | None = None
-) -> bytes | Problem:
-    """Read, check and reduce one file to the content of a file with its summary.
+) -> ReducedRank | Problem:
+    """Read, check and reduce one file to its summary.
 
     Nothing of the trace is held afterwards.
 
@@ -162,7 +177,8 @@ def reduce_rank(
         _kept.pop(file.path, None)
     if compared is not None and compared.waits is not None:
         report = replace(report, waits=compared.waits, everywhere=compared.everywhere)
-    return encode(summarise(report, _origin(file)))
+    tracebacks = {code: crash.traceback for code, crash in report.crashed.items()}
+    return ReducedRank(encode(summarise(report, _origin(file))), tracebacks)
 
 
 def look_at(file: RankFile, settings: RankSettings) -> Look | Problem:
