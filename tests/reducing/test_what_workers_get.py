@@ -72,6 +72,15 @@ def test_a_file_that_is_missing_leaves_the_others_to_workers(
     assert tidy("report", *given, "--jobs", "2", cwd=job) == expected
 
 
+def test_windows_waits_for_few_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its call that waits takes 63 handles."""
+    started: list[None] = []
+    monkeypatch.setattr(pool.FilePool, "_start", lambda _: started.append(None))
+    monkeypatch.setattr(pool.sys, "platform", "win32")
+    pool.FilePool(100)
+    assert len(started) == 60
+
+
 def test_no_more_sizes_are_asked_for_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from ..readers.workers import GONE, Worker, best_method, receive, send, without_
 
 _LONGEST = 300  # of what is said of an error
 _MOST_TRIES = 3
+_MOST_ON_WINDOWS = 60  # `wait` takes no more than 63 pipes there
 _LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
 
 
@@ -77,7 +79,7 @@ class FilePool:
     """Some worker processes; use it as a context manager.
 
     Args:
-        count: how many at most.
+        count: how many at most; on Windows never more than 60.
         method: "fork" or "spawn"; None for what is quick and safe here.
     """
 
@@ -86,7 +88,7 @@ class FilePool:
         self._workers: dict[int, Worker] = {}
         self._next, self._folder = 0, Path.cwd()
         with suppress(OSError):
-            for _ in range(count):
+            for _ in range(min(count, _MOST_ON_WINDOWS) if sys.platform == "win32" else count):
                 self._start()
 
     def __enter__(self) -> FilePool:
