@@ -60,6 +60,20 @@ def test_a_full_disk_is_one_line(given: list[str]) -> None:
     assert len(problem.splitlines()) == 1
 
 
+def test_a_working_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    shell = ["/bin/sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *arguments("report", EXAMPLES[0])]
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        shell,
+        cwd=tmp_path / "gone",
+        capture_output=True,
+        env=environment() | {"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    line = b"tidy: the working folder is no longer there; change to one that is\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", line)
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_without_any_output_the_verdict_is_left(form: str) -> None:
     command = arguments("report", EXAMPLES[0], "--format", form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 
 import click
@@ -18,8 +19,18 @@ def error_text(error: Exception) -> str | None:
     if isinstance(error, TidyError):
         return f"tidy: {error}"
     if isinstance(error, OSError):
+        if error.filename is None and _is_folder_gone():
+            return "tidy: the working folder is no longer there; change to one that is"
         return f"tidy: {error.filename or 'standard output'}: {reason_of(error)}"
     return None
+
+
+def _is_folder_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - Path.cwd() is the same
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def usage_line(error: click.ClickException) -> str:
