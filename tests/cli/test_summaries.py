@@ -153,3 +153,11 @@ def test_standard_input_has_a_summary_too(tmp_path: Path) -> None:
     made = tidy_process(*given, stdin=(tmp_path / "t.json").read_bytes(), cwd=tmp_path)
     assert made.err == ""
     assert tidy("report", "kept", cwd=tmp_path).out == made.out
+
+
+def test_an_address_is_no_folder_for_summaries(runs: Path) -> None:
+    result = tidy("report", "runs", "--summaries", "s3://bucket/kept", cwd=runs)
+    problem = "this is an address; name a folder of this machine"
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"tidy: --summaries s3://bucket/kept: {problem}\n"
+    assert [each.name for each in runs.iterdir()] == ["runs"]

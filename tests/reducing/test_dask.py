@@ -115,6 +115,19 @@ def test_memory_is_read_here(job: Path) -> None:
     assert nothing.err == "tidy: memory://runs/none*: names no trace\n"
 
 
+def test_a_summary_at_an_address_is_said_to_be_one(job: Path, tmp_path: Path) -> None:
+    """It is no other JSON that a folder may well have beside its traces."""
+    tidy("report", job / "rank-0000.json.gz", "--summaries", tmp_path)
+    (kept,) = tmp_path.iterdir()
+    memory: Any = fsspec.filesystem("memory")
+    memory.pipe("/kept/one.tidy.json.gz", kept.read_bytes())
+    memory.pipe("/kept/other.json", b"{}")
+    for given in ("memory://kept/one.tidy.json.gz", "memory://kept", "memory://kept/*.gz"):
+        result = tidy("report", given)
+        assert result.code == 2
+        assert ".tidy.json.gz: a summary, which is read from this machine alone" in result.err
+
+
 def test_what_cannot_be_is_one_line(job: Path) -> None:
     result = tidy("report", "nosuch://bucket/x.json")
     assert result.code == 2

@@ -17,7 +17,7 @@ from ..progress import reading, say
 from ..readers import read_trace
 from ..readers.urls import files_at, is_url
 from ..trace import Trace, count_text
-from .wrong_kind import has_summary, not_a_trace
+from .wrong_kind import has_summary, has_summary_at, not_a_trace
 
 if TYPE_CHECKING:
     from ..summary import Summary
@@ -92,7 +92,8 @@ class InputFiles:
             name: what messages call it, if not by its path.
         """
         folder = dict(self.files).get(path)
-        if folder and path not in self.asked and is_foreign:
+        is_among_others = folder and path not in self.asked and is_foreign
+        if folder and is_among_others and not has_summary_at(path):
             self.skipped.setdefault(folder, []).append(path)
         else:
             self.unreadable[name or path] = not_a_trace(path) or problem

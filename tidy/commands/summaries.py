@@ -11,6 +11,7 @@ from ..check.checked_trace import CheckedTrace
 from ..errors import UsageError, reason_of
 from ..patterns.base import Pattern
 from ..progress import say
+from ..readers.urls import is_url
 from ..reducing.late import without_late_ranks
 from ..summary import SUFFIX, Summary, encode, merged, origin_of, summarise
 from ..whole_file import write_whole
@@ -26,10 +27,12 @@ def check_folder(folder: str | None) -> None:
     """Before the work begins, make the folder for summaries.
 
     Raises:
-        UsageError: it cannot be made, or is none.
+        UsageError: it cannot be made, or is none of this machine.
     """
     if folder is None:
         return
+    if is_url(folder):
+        raise UsageError(f"--summaries {folder}: this is an address; name a folder of this machine")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:

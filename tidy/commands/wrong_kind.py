@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..errors import TraceFormatError, UsageError
+from ..readers.urls import is_url, open_url
 
 _SCRIPTS = {".py", ".pyw"}
 _HEAD_NBYTES = 512
@@ -21,6 +22,8 @@ def not_a_trace(path: str) -> str | None:
     suffix = Path(path).suffix.lower()
     if has_summary(path):
         return "a summary, which only tidy report takes in place of the trace"
+    if has_summary_at(path):
+        return "a summary, which is read from this machine alone: copy it, and give the copy"
     if suffix == ".ipynb":
         return _NOTEBOOK.format("trace")
     if suffix not in _SCRIPTS:
@@ -42,6 +45,19 @@ def has_summary(path: str) -> bool:
         with Path(path).open("rb") as file:
             return is_summary(file.read(_HEAD_NBYTES))
     except (OSError, ValueError):  # the second of a NUL in the name
+        return False
+
+
+def has_summary_at(path: str) -> bool:
+    """Tell whether an address is one of a summary. It is asked for there: look at few."""
+    from ..summary import is_summary
+
+    try:
+        if not is_url(path):
+            return False
+        with open_url(path) as file:
+            return is_summary(file.read(_HEAD_NBYTES))
+    except (OSError, TraceFormatError):
         return False
 
 
