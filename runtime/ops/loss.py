@@ -105,7 +105,8 @@ def _total(x: Any, safe: Any, share: Any) -> Any:
 def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore: int) -> Any:
     dim, safe, share = _counted(self, target, weight, ignore)
     each = -grad if reduction != "mean" else _ratio(-grad, _total(self, safe, share))
-    each = each if share is None else each * share
+    if share is not None:  # where all are ignored the ratio is nan
+        each = np.where(target == ignore, self.dtype.type(0), each * share)
     found = np.zeros_like(self)
     each = np.expand_dims(each, dim) if np.ndim(each) else each
     np.put_along_axis(found, safe, each, dim)
@@ -125,7 +126,7 @@ def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, 
     if not p:
         return loss
     _, safe, share = _counted(x.array, target.array, getattr(weight, "array", None), ignore)
-    smooth = -weighted.sum(dim) * wrap((target.array != ignore).astype(x.array.dtype))
+    smooth = (-weighted.sum(dim)).masked_fill(wrap(np.asarray(target.array == ignore)), 0)
     if reduction == "mean":
         smooth = smooth.sum() / wrap(_total(x.array, safe, share))
     else:
@@ -162,14 +163,37 @@ def _alike(input: Tensor, target: Tensor) -> Tensor:
     return target
 
 
-def _bce(input: Any, target: Tensor) -> Tensor:
+def _bce(self: Any, target: Any, weight: Any, reduction: str) -> Any:
     """Logarithms are kept above -100."""
-    if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    told = f"Found dtype {target.dtype} but expected {input.dtype}"
-    check(target.array.dtype == input.array.dtype, told)
-    of_ones = target * input.log().clamp(min=-100)
-    return -(of_ones + (1 - target) * (1 - input).log().clamp(min=-100))
+    check(self.dtype.kind in "fV", f"binary_cross_entropy: not implemented for {self.dtype}")
+    for name, x in (("input", self), ("target", target)):
+        within = not x.size or (x.min() >= 0 and x.max() <= 1)
+        check(within, f"all elements of {name} should be between 0 and 1")
+    check(target.dtype == self.dtype, f"Found dtype {target.dtype} but expected {self.dtype}")
+    of_zeros = (target - 1) * np.maximum(np.log(1 - self), self.dtype.type(-100))
+    loss = of_zeros - target * np.maximum(np.log(self), self.dtype.type(-100))
+    loss = loss if weight is None else loss * weight
+    if reduction == "none":
+        return loss
+    total = loss.sum(dtype=self.dtype)
+    return _ratio(total, total.dtype.type(loss.size)) if reduction == "mean" else total
+
+
+def _bce_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str) -> Any:
+    """Finite at 0 and 1, where a sigmoid ends."""
+    found = grad * (self - target) / np.maximum((1 - self) * self, self.dtype.type(1e-12))
+    found = found if weight is None else found * weight
+    return found / self.dtype.type(found.size or 1) if reduction == "mean" else found
+
+
+def _bce_part(grad: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """What a gradient of each element counts; it has the size of the input."""
+    grad = grad if weight is None else grad * weight
+    return grad / (grad.array.size or 1) if reduction == "mean" else grad
+
+
+def _bce_wide(x: Tensor) -> Tensor:
+    return ((1 - x) * x).clamp(min=1e-12)
 
 
 def _bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
@@ -227,6 +251,17 @@ nll_loss.forward(self, target, weight: number, reduction: str, ignore_index: int
 nll_loss_backward(grad_output, self, target, weight: number, reduction: str, ignore_index: int)
     = _nll_back(grad_output, self, target, weight, reduction, ignore_index)
     grad_output: nll_loss_forward(grad, target, weight, reduction, ignore_index)
+binary_cross_entropy.forward(self, target, weight: number, reduction: str)
+    = _bce(self, target, weight, reduction)
+    self: binary_cross_entropy_backward(grad, self, target, weight, reduction)
+        || _bce_back(grad, self, target, weight, reduction)
+    target: _bce_part(grad * ((1 - self).log() - self.log()), weight, reduction)
+binary_cross_entropy_backward(grad_output, self, target, weight: number, reduction: str)
+    = _bce_back(grad_output, self, target, weight, reduction)
+    grad_output: _bce_part(grad * (self - target) / _bce_wide(self), weight, reduction)
+    self: _bce_part(grad * grad_output * (self * self - 2 * self * target + target)
+        / _bce_wide(self) ** 2, weight, reduction)
+    target: _bce_part(-grad * grad_output / _bce_wide(self), weight, reduction)
 [nn]
 l1_loss(self, target, size_average = None, reduce = None, reduction: str = "mean")
     := _reduced((self - _beside(self, target)).abs(), reduction)
@@ -244,7 +279,7 @@ cross_entropy(self, target, weight = None, size_average = None, ignore_index: in
     := _cross(self, target, weight, ignore_index, reduction, label_smoothing)
 binary_cross_entropy(self, target, weight = None, size_average = None, reduce = None,
     reduction: str = "mean")
-    := _weighted(_bce(self, _alike(self, target)), weight, reduction)
+    := binary_cross_entropy_forward(self, _alike(self, target), weight, _valid(reduction))
 binary_cross_entropy_with_logits(self, target, weight = None, size_average = None, reduce = None,
     reduction: str = "mean", pos_weight = None)
     := _weighted(_bce_logits(self, _alike(self, target), pos_weight), weight, reduction)

@@ -43,7 +43,7 @@ DEVIATIONS = {
         "int64": (
             "logaddexp2 frac lerp addcdiv leaky_relu softplus silu gelu logsigmoid softmax "
             "log_softmax mse_loss smooth_l1_loss huber_loss nll_loss cross_entropy "
-            "binary_cross_entropy binary_cross_entropy_with_logits logaddexp hypot "
+            "binary_cross_entropy_with_logits logaddexp hypot "
             "mish hardswish hardsigmoid max_pool1d adaptive_avg_pool2d adaptive_avg_pool1d "
             "norm lerp_ leaky_relu_ round rand_like "
             "randn_like normal _foreach_addcdiv _foreach_lerp _foreach_lerp_ _foreach_norm "
@@ -52,7 +52,7 @@ DEVIATIONS = {
         "uint8": (
             "logaddexp2 frac lerp addcdiv leaky_relu softplus silu gelu logsigmoid softmax "
             "log_softmax mse_loss smooth_l1_loss huber_loss nll_loss cross_entropy "
-            "binary_cross_entropy binary_cross_entropy_with_logits logaddexp hypot "
+            "binary_cross_entropy_with_logits logaddexp hypot "
             "mish hardswish hardsigmoid conv1d conv2d max_pool1d avg_pool2d avg_pool1d "
             "adaptive_avg_pool2d adaptive_avg_pool1d norm "
             "lerp_ leaky_relu_"
@@ -62,7 +62,7 @@ DEVIATIONS = {
                 "logaddexp2 nanmedian floor ceil trunc round frac relu remainder fmod addcmul "
                 "addcdiv mm bmm dot "
                 "linear einsum leaky_relu softplus hardtanh softmax log_softmax "
-                "cross_entropy binary_cross_entropy logaddexp hypot clamp topk median baddbmm "
+                "cross_entropy logaddexp hypot clamp topk median baddbmm "
                 "relu6 mish hardswish hardsigmoid conv1d conv2d avg_pool2d avg_pool1d "
                 "adaptive_avg_pool2d adaptive_avg_pool1d "
                 "cholesky div matmul mv addmv addbmm sub_ leaky_relu_"

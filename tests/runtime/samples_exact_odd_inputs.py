@@ -80,6 +80,17 @@ torch.var_mean(x)[0], torch.std_mean(x, 1)[1], torch.std_mean(x * 0 + v, 0), tor
 torch.var_mean(k)
 F.conv2d({_LAST}, {_MANY}), F.avg_pool2d({_LAST}, 2), F.conv2d({_LAST}.contiguous(), {_MANY}.contiguous(memory_format=torch.channels_last)), F.conv2d({_LAST}, {_MANY}, v, padding=1), F.conv2d({_LAST}, {_MANY}[:, :1], groups=3), F.conv_transpose2d({_LAST}, {_MANY})
 {_LAST} + {_LAST}.contiguous(), {_LAST} * {_LAST}.contiguous(), {_LAST}.contiguous() - {_LAST}, {_LAST} / v[:, None, None], {_LAST} > {_LAST}.contiguous(), v[:, None, None] + {_LAST}
+(lambda t: torch.autograd.grad(F.binary_cross_entropy(torch.sigmoid(t), torch.ones(2)), t))(torch.tensor([40.0, -400.0]).requires_grad_())
+F.binary_cross_entropy(torch.tensor([0.0, 1.0, 0.3, 1.0, 0.0]) + v[0] * 0, torch.tensor([0.0, 1.0, 0.2, 0.0, 1.0]), reduction='none')
+F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), v.detach().abs()), F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction='sum'), F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction='none')
+F.binary_cross_entropy(e, e), F.binary_cross_entropy(e, e, reduction='sum'), F.binary_cross_entropy(z / 5, z / 5)
+F.binary_cross_entropy(x.sigmoid(), y)
+F.binary_cross_entropy(n.sigmoid(), b.double())
+F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction='a')
+F.binary_cross_entropy(x.sigmoid(), v.sigmoid())
+F.nll_loss(x, i * 0 - 100), F.cross_entropy(x, i * 0 + 255, ignore_index=255), F.cross_entropy(v, i[0] * 0 - 100), F.cross_entropy(T, torch.full((2, 4), 255), ignore_index=255)
+F.cross_entropy(x, i * 0 - 100, label_smoothing=0.1), F.cross_entropy(v, i[0] * 0 - 100, label_smoothing=0.1), F.cross_entropy(x, i * 0 - 100, reduction='sum'), F.nll_loss(x, i * 0 - 100, reduction='none')
+F.cross_entropy(x, i, v.detach() * 0), F.cross_entropy(x, i * 0 - 100, v.detach()), F.cross_entropy(x, i - 1, v.detach() ** 2, ignore_index=-1)
 """.strip().split("\n")
 ODD_INPUTS += [f"torch.ones(1).expand(3).{write}" for write in _WRITES]
 ODD_INPUTS += ["x[:, :1].detach().expand(2, 3).add_(1)", "x[:, :1].detach().expand(2, 1).add_(1)"]
