@@ -177,6 +177,7 @@ _lstm_layer = make_layer(_lstm_by_steps)
 
 
 def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
+    check(len(x.array) > 0, "Expected sequence length to be larger than 0 in RNN")
     sides, last, outs = 2 if self.bidirectional else 1, [], list[Any]()
     plain = self.kind == "LSTM" and sizes is None and not self.proj_size
     for number, (w_ih, w_hh, *rest) in enumerate(self.all_weights):

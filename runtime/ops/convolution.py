@@ -92,7 +92,7 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
     stride, padding, dilation, groups = how
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     per_group = w.reshape(groups, w.shape[0] // groups, -1)
-    columns = per_group.swapaxes(1, 2) @ g.reshape(n, groups, w.shape[0] // groups, -1)
+    columns = per_group.swapaxes(1, 2) @ g.reshape(n, groups, w.shape[0] // groups, math.prod(out))
     columns = columns.reshape(n, groups * w.shape[1], math.prod(kernel), *out)
     wide, inner = _wide(shape, padding, g)
     for k, part in enumerate(_parts(kernel, out, stride, dilation)):
@@ -101,7 +101,7 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
 
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
-    per_group = g.reshape(g.shape[0], how[-1], shape[0] // how[-1], -1)
+    per_group = g.reshape(len(g), how[-1], shape[0] // how[-1], math.prod(g.shape[2:]))
     where: Any = (*how, g.shape[2:])
     columns = _columns(x, shape[2:], *where)
     return (per_group @ columns.swapaxes(2, 3)).sum(0).reshape(shape)

@@ -44,7 +44,22 @@ def _last(x: Tensor, shape: Any) -> Ints:
     return tuple(range(x.array.ndim - len(shape), x.array.ndim))
 
 
+def _layer_norm(x: Tensor, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    dims = len(_last(x, shape))
+    _of_shape(x.array.shape[-dims:], weight=weight, bias=bias)
+    return native_layer_norm(x, weight, bias, dims, eps)
+
+
+def _of_shape(shape: Ints, **given: Any) -> None:
+    """They scale and move the result; they are not broadcast."""
+    for name, t in given.items():
+        if t is not None and t.array.shape != shape:
+            found = list(t.array.shape)
+            raise RuntimeError(f"Expected {name} to be of shape {list(shape)}, but got {found}")
+
+
 def _rms_norm(x: Tensor, dims: Ints, weight: Any, eps: float | None) -> Any:
+    _of_shape(x.array.shape[dims[0] :], weight=weight)
     wide = _wide(x)
     eps = float(finfo(wide.array.dtype).eps) if eps is None else eps
     wide = wide if wide.array.flags.c_contiguous else wide.contiguous()
@@ -138,6 +153,7 @@ def _batch_norm(
 def _group_norm(x: Tensor, groups: int, weight: Any, bias: Any, eps: float) -> Any:
     if x.array.ndim < 2 or x.array.shape[1] % groups:
         raise RuntimeError(f"the channels of {x.shape} do not make {groups} groups")
+    _of_shape(x.array.shape[1:2], weight=weight, bias=bias)
     return native_group_norm(x, weight, bias, groups, eps)
 
 
@@ -184,7 +200,7 @@ _flash = flash_attention.make_attention(
 _ROWS = r"""
 [torch nn wide contiguous]
 layer_norm(self, normalized_shape, weight = None, bias = None, eps: float = 1e-5)
-    := native_layer_norm(self, weight, bias, len(_last(self, normalized_shape)), eps)
+    := _layer_norm(self, normalized_shape, weight, bias, eps)
 rms_norm(self, normalized_shape, weight = None, eps = None)
     := _rms_norm(self, _last(self, normalized_shape), weight, eps)
 group_norm(self, num_groups: int, weight = None, bias = None, eps: float = 1e-5)
