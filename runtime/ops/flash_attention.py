@@ -18,13 +18,13 @@ from .fused_operator import FusedOperator
 Array = Any
 
 
-def _forward(q: Array, k: Array, v: Array, mask: Any, causal: bool, scale: float) -> Any:
+def _forward(
+    q: Array, k: Array, v: Array, mask: Any, causal: bool, scale: float, order: Sequence[int]
+) -> Any:
     """The mean of the values by their weights; the weights are kept for backward."""
     weights = (q * q.dtype.type(scale)) @ k.swapaxes(-1, -2)
     if causal:
         weights += np.triu(np.full(weights.shape[-2:], -np.inf, q.dtype), 1)
-    elif mask is not None and mask.dtype.kind == "b":
-        weights += np.where(mask, q.dtype.type(0), q.dtype.type(-np.inf))
     elif mask is not None:
         weights += mask
     top = weights.max(-1, keepdims=True)
@@ -37,12 +37,14 @@ def _forward(q: Array, k: Array, v: Array, mask: Any, causal: bool, scale: float
     if masked:
         total[total == 0] = 1  # a query that may look nowhere gives 0
     weights /= total
-    return (weights @ v,), weights
+    found = np.empty([q.shape[d] for d in order], q.dtype).transpose(np.argsort(order))
+    np.matmul(weights, v, out=found)
+    return (found,), weights
 
 
 def _backward(
     weights: Array, arrays: Sequence[Array], grads: Sequence[Array], wanted: Sequence[bool],
-    _: bool, scale: float,
+    _: bool, scale: float, _order: Sequence[int],
 ) -> tuple[Any, ...]:  # fmt: skip
     (q, k, v, _mask), (grad,) = arrays, grads
     d_q = d_k = d_v = None
@@ -71,10 +73,19 @@ def is_fit(q: Any, k: Any, v: Any, mask: Any, p: float, causal: bool) -> bool:
     return plain and here and 0 not in (*map(math.prod, shapes),)
 
 
+def order_of(q: Any) -> tuple[int, ...]:
+    """The dimensions by their strides: the result lies in memory as the queries do."""
+    strides = q.array.strides
+    if strides[-1] != q.array.itemsize:
+        return (0, 1, 2, 3)
+    return tuple(sorted(range(4), key=lambda d: -strides[d]))
+
+
 def make_attention(by_steps: Callable[..., Any]) -> FusedOperator:
     """Make the operator; `by_steps` takes the same arguments and is made of other operators.
 
-    It takes queries, keys and values, a mask or None, whether it is causal, and the scale.
+    It takes queries, keys and values, a mask or None, whether it is causal, the scale,
+    and the order of the result's dimensions in memory.
     """
     name = "_scaled_dot_product_flash_attention_for_cpu"
-    return FusedOperator(name, 4, _forward, _backward, by_steps, unsaved=[3], guards_output=True)
+    return FusedOperator(name, 4, _forward, _backward, by_steps, guards_output=True)

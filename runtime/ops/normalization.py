@@ -161,8 +161,16 @@ def _attention(
     query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float
 ) -> Any:
     if flash_attention.is_fit(query, key, value, mask, p, causal):
-        return _flash(query, key, value, mask, causal, scale)
+        if mask is not None and mask.array.dtype.kind == "b":
+            mask = _added(mask, query)
+        return _flash(query, key, value, mask, causal, scale, flash_attention.order_of(query))
     return aten._scaled_dot_product_attention_math(query, key, value, mask, p, causal, scale)
+
+
+def _added(mask: Tensor, query: Tensor) -> Tensor:
+    """What a mask of booleans adds to scores; it stays as it is whatever the mask becomes."""
+    dtype = query.array.dtype if query.array.itemsize > 2 else np.dtype("f4")
+    return wrap(np.where(mask.array, dtype.type(0), dtype.type(-np.inf)))
 
 
 @composite()
@@ -175,25 +183,24 @@ def _scaled_dot_product_attention_math(
         query, key, value = (_wide(x) for x in (query, key, value))
         found = aten._scaled_dot_product_attention_math(query, key, value, mask, p, causal, scale)
         return found.to(dtype)
-    scores, hidden = (query * scale) @ key.transpose(-2, -1), None
+    scores = (query * scale) @ key.transpose(-2, -1)
     if causal:
         if mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
         shape = scores.array.shape[-2:]
         mask = wrap(np.triu(np.full(shape, -np.inf, scores.array.dtype), 1))
     if mask is not None and mask.array.dtype.kind == "b":
-        hidden = mask.logical_not()
-        scores = scores.masked_fill(hidden, float(finfo(scores.array.dtype).min))
+        scores = scores.masked_fill(mask.logical_not(), -math.inf)
     elif mask is not None:
         scores = scores + mask
-    weights = aten.softmax(scores, -1)
-    if hidden is not None and hidden.array.all(-1).any():
-        weights = weights.masked_fill(hidden, 0)
+    weights = aten.softmax(scores, -1) if mask is None else aten._safe_softmax(scores, -1)
     return aten.dropout(weights, p) @ value if p else weights @ value
 
 
 _flash = flash_attention.make_attention(
-    lambda q, k, v, mask, *how: aten._scaled_dot_product_attention_math(q, k, v, mask, 0.0, *how)
+    lambda q, k, v, mask, causal, scale, _: aten._scaled_dot_product_attention_math(
+        q, k, v, mask, 0.0, causal, scale
+    )
 )
 
 

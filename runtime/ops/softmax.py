@@ -33,6 +33,13 @@ def _soft(self: Any, dim: int, log: bool) -> Any:
     return np.divide(each, total, out=each)
 
 
+def _safe_soft(self: Any, dim: int) -> Any:
+    """Rows of -inf alone give 0."""
+    found = _soft(self, dim, False)
+    empty = np.isneginf(self).all(dim, keepdims=True)
+    return np.where(empty, found.dtype.type(0), found) if empty.any() else found
+
+
 def _soft_back(grad: Any, result: Any, dim: int) -> Any:
     scaled = grad * result
     return scaled - result * scaled.sum(dim, keepdims=True)
@@ -76,6 +83,8 @@ logsumexp(self, dim: any = None, keepdim: bool = False)
         * conj((self - back(result, self_shape, dim, keepdim)).exp())
 [float wide contiguous]
 _softmax(self, dim: dim) = _soft(self, dim, False)
+    self: _softmax_backward_data(grad, result, dim) || _soft_back(grad, result, dim)
+_safe_softmax(self, dim: dim) = _safe_soft(self, dim)
     self: _softmax_backward_data(grad, result, dim) || _soft_back(grad, result, dim)
 _log_softmax(self, dim: dim) = _soft(self, dim, True)
     self: _log_softmax_backward_data(grad, result, dim) || _log_soft_back(grad, result, dim)

@@ -104,6 +104,12 @@ nn.RNN(3, 4)(torch.ones(0, 3))
 (lambda m, t: torch.autograd.grad(m(t).sum(), [t, *m.parameters()]))(nn.Conv2d(4, 6, 3, groups=2), torch.ones(0, 4, 5, 5).requires_grad_())
 (lambda m, t: torch.autograd.grad(m(t).sum(), [t, *m.parameters()]))(nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2), torch.ones(0, 4, 5, 5).requires_grad_())
 (lambda m, t: torch.autograd.grad(m(t).sum(), [t, *m.parameters()]))(nn.Conv1d(4, 6, 3, padding=1), torch.ones(0, 4, 5).requires_grad_())
+F.scaled_dot_product_attention(T, T, T, torch.tensor([0.0, -math.inf, 0.0]).view(3, 1)), F.scaled_dot_product_attention(T, T, T, torch.tensor([True, False, True]).view(3, 1).expand(3, 3))
+F.scaled_dot_product_attention(T[None], T[None], T[None], torch.tensor([[0.0, -math.inf, 0.0]] * 3).T.double()), F.scaled_dot_product_attention(T[None], T[None], T[None], torch.tensor([[0.0, -math.inf, 0.0]] * 3).T.double() + x[0, 0] * 0)
+F.scaled_dot_product_attention(T[:, :, None], T[:, :, None], T[:, :, None]), F.scaled_dot_product_attention(T[None], T[None], T[None], is_causal=True), F.scaled_dot_product_attention(T, T, T)
+F.scaled_dot_product_attention(T[None], T[None], T[None]).transpose(1, 2).view(1, 3, 8)
+F.scaled_dot_product_attention(*(T[:, :, None].transpose(1, 2),) * 3), F.scaled_dot_product_attention(*(T[:, None].permute(1, 2, 0, 3),) * 3), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2).contiguous(), T[None].transpose(1, 2)), F.scaled_dot_product_attention(T[None], *(T.transpose(0, 1).contiguous().transpose(0, 1)[None],) * 2)
+F.scaled_dot_product_attention(P[None], P[None], P[None]), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2), T[None].transpose(1, 2)).transpose(1, 2).view(1, 2, 12)
 """.strip().split("\n")
 ODD_INPUTS += [f"torch.ones(1).expand(3).{write}" for write in _WRITES]
 ODD_INPUTS += ["x[:, :1].detach().expand(2, 3).add_(1)", "x[:, :1].detach().expand(2, 1).add_(1)"]

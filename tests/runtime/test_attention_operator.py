@@ -61,6 +61,41 @@ def test_a_query_that_may_look_nowhere_gives_zeros(kind: str) -> None:
     assert not grads[0][:, :, 0].any()
 
 
+@pytest.mark.parametrize("kind", ["three dimensions", "a mask that learns", "dropout", "gradients"])
+def test_nor_where_other_operators_compute_it(kind: str) -> None:
+    given, mask = _inputs(7), _mask("infinite").requires_grad_(kind == "a mask that learns")
+    given = [x[0] for x in given] if kind == "three dimensions" else given
+    found = _attend(*given, mask, 0.5 if kind == "dropout" else 0.0)
+    assert not found[..., 0, :].any()
+    grads = torch.autograd.grad((found**3).sum(), given, create_graph=True)
+    grads = torch.autograd.grad(sum((g**2).sum() for g in grads), given)
+    assert all(torch.isfinite(g).all() for g in grads)
+
+
+@pytest.mark.parametrize("kind", ["float", "bool"])
+def test_gradients_are_of_the_mask_that_was_given(kind: str) -> None:
+    def gradient(change: bool) -> Any:
+        given, mask = _inputs(7), _mask(kind)
+        found = _attend(*given, mask)
+        if change:
+            mask.zero_()
+        return torch.autograd.grad((found**3).sum(), given[0])[0].numpy()
+
+    if kind == "float":
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            gradient(change=True)
+    else:
+        np.testing.assert_array_equal(gradient(change=True), gradient(change=False))
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x):
+        np.testing.assert_array_equal(gradient(change=True), gradient(change=False))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_heads_are_joined_by_a_view(dtype: str) -> None:
+    x = torch.zeros(2, 4, 2, 8, dtype=getattr(torch, dtype)).transpose(1, 2)
+    assert _attend(x, x, x).transpose(1, 2).view(2, 4, 16).dtype == x.dtype
+
+
 def test_gradients_of_gradients_by_one_tensor_in_three_places() -> None:
     x = torch.tensor(np.random.default_rng(0).standard_normal((1, 2, 3, 2))).requires_grad_()
     assert torch.autograd.gradgradcheck(lambda x: _attend(x, x, x, is_causal=True), (x,))

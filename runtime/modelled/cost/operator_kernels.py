@@ -35,7 +35,7 @@ randperm | output | 6 0.6 4 0
 sort argsort | all | 6 0.6 4 0
     | void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<{t}, long>
 topk | all | 5 0.5 4 0 | ~sbtopk::gatherTopK<{t}, unsigned int, 2, false>
-_softmax _log_softmax | all | 1 1 1.6 0
+_softmax _safe_softmax _log_softmax | all | 1 1 1.6 0
     | void (anonymous namespace)::softmax_warp_forward<{t}, {t}, float, 10, {log}, false>
 _softmax_backward_data _log_softmax_backward_data | all | 1 1 1.6 0
     | void (anonymous namespace)::softmax_warp_backward<{t}, {t}, float, 10, {log}, false>
