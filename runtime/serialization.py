@@ -100,7 +100,7 @@ _PARTS |= {"numpy._core.multiarray._reconstruct", "numpy.core.multiarray._recons
 _PARTS |= {
     f"{__package__}.{name}"
     for name in "core.device.Device engine.tensor.Size engine.tensor.Tensor "
-    "nn.parameter.Parameter nn.parameter.UninitializedParameter ops.methods._unpickled".split()
+    "nn.parameter.Parameter ops.methods._unpickled".split()
 }
 
 

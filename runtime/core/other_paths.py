@@ -63,7 +63,12 @@ class OtherPaths:
         def find(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return getattr(import_module(home), name)
+            module = import_module(home)
+            try:
+                return getattr(module, name)
+            except AttributeError:  # the script knows the path that it wrote
+                told = f"module {spec.name!r} has no attribute {name!r}"
+                raise AttributeError(told) from None
 
         made.__getattr__ = find  # type: ignore[method-assign]
         return made

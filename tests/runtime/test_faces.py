@@ -17,6 +17,15 @@ def test_what_is_not_here_can_be_named_and_says_so_when_called(name):
         getattr(getattr(rt, module), function)()
 
 
+@pytest.mark.parametrize(
+    "path", ["nn.utils.parametrizations", "nn.utils.rnn", "optim.lr_scheduler", "nn.modules.conv"]
+)
+def test_what_is_missing_is_named_by_the_path_that_a_script_has(path):
+    module = importlib.import_module(f"tidy.runtime.{path}")
+    with pytest.raises(AttributeError, match=f"tidy.runtime.{path}.* 'orthogonal'"):
+        _ = module.orthogonal
+
+
 def test_nothing_is_compiled():
     def step(x):
         return x * 2
