@@ -53,7 +53,11 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
   Operands of different dtypes promote in losses and normalizations too.
 - **More names.** In-place forms such as `torch.mul_` are functions as well as methods.
 - **`floor_divide` and `detach_copy`** have derivatives (zero) where PyTorch has none; `asinh_`,
-  `acosh_` and `atanh_` have theirs.
+  `acosh_` and `atanh_` have theirs. So has attention its second ones, which PyTorch refuses where
+  its own operator computes it (`_scaled_dot_product_flash_attention_for_cpu`).
+- **What is recorded**: in-place dropout and ReLU have the names of the forms that are not in place
+  (`aten::dropout`, `aten::relu`), `Dropout2d` is `aten::dropout2d` rather than
+  `aten::feature_dropout`, and `LSTM(bias=False)` lacks the zeros that PyTorch makes of its biases.
 - **Errors** are of PyTorch's classes; their words are often others.
 - **Not supported**, with a NotImplementedError: `grid_sample` with `bicubic`, `interpolate` with
   `antialias`, gradients of `_foreach_*` and of full-size `svd` and `qr`. Optimizers refuse
@@ -64,9 +68,13 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **`torch.distributions`** has Normal, Categorical, Bernoulli, Uniform, Beta, Gamma, Dirichlet,
   Laplace, MultivariateNormal, Independent, MixtureSameFamily and their divergences.
 - **Not there**: `nn.utils.prune`, lazy layers, adaptive softmax, and what else few training scripts
-  name. `tidy run` names it, all at once, before a script trains.
-- **`torch.distributed`** knows one process: what needs others is refused when it is called, as
-  are `torch.onnx` and `torch.hub`. `torch.utils.tensorboard` writes nothing, with a note.
+  name. Of these `tidy run` names what it reads in the source as a name of `torch`, before a script
+  trains. It does not see keywords, nor methods of tensors that a call returns: these fail when
+  they are reached.
+- **`torch.distributed`** cannot be initialised, with a world of one neither. It can be asked
+  whether it is there (it says no); all else is refused when it is called, as are `torch.onnx` and
+  `torch.hub`. `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes
+  nothing, with a note.
 - **`torch.compile` and `torch.jit.script`** give back what they are given, with a note.
 - **`torch.save` of a whole module** holds a pickle, which `torch.load(weights_only=False)` reads.
   Files of state are not pickles, and PyTorch's are not read.
