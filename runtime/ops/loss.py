@@ -186,13 +186,13 @@ def _bce_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str) ->
     return found / self.dtype.type(found.size or 1) if reduction == "mean" else found
 
 
-def _bce_part(grad: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def _bce_part(grad: Any, weight: Any, reduction: str) -> Any:
     """What a gradient of each element counts; it has the size of the input."""
     grad = grad if weight is None else grad * weight
     return grad / (grad.array.size or 1) if reduction == "mean" else grad
 
 
-def _bce_wide(x: Tensor) -> Tensor:
+def _bce_wide(x: Any) -> Any:
     return ((1 - x) * x).clamp(min=1e-12)
 
 
