@@ -22,11 +22,27 @@ from typing import Any
 
 import numpy as np
 
+from .core import dtypes
 from .engine.tensor import Size, Tensor, wrap
 
 _UNTRUSTED = "Weights only load failed: the file holds a whole module, which is a pickle. "
 _UNTRUSTED += "If you trust its source, load it with weights_only=False."
 _KINDS: Any = {c.__name__: c for c in (list, tuple, Size, dict, OrderedDict, Counter)}
+
+
+_BFLOAT16 = "bfloat16"  # numpy's files do not tell it from other bytes: they hold uint16
+
+
+def _told(dtype: Any) -> str:
+    return _BFLOAT16 if dtype.name == _BFLOAT16 else str(dtype.str)
+
+
+def _is_opaque(dtype: Any) -> bool:
+    return dtype.kind in "OV" and dtype.name != _BFLOAT16
+
+
+def _dtype(told: str) -> Any:
+    return dtypes.numpy_dtype(dtypes.bfloat16) if told == _BFLOAT16 else np.dtype(told)
 
 
 def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
@@ -42,20 +58,20 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
     if _KINDS.get(name) is kind:
         return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
     if kind is complex or isinstance(x, np.dtype):
-        return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": x.str}
+        return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": _told(x)}
     if hasattr(x, "_save_to_state_dict"):
         return {"pickle": b64encode(pickle.dumps(x)).decode()}
-    if not isinstance(x, (Tensor, np.ndarray)) or x.dtype.kind in "OV":
+    if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
         raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
     array = root = x.detach().cpu().array if isinstance(x, Tensor) else x
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if not root.flags.forc or root.dtype.kind in "OV":
+    if not root.flags.forc or _is_opaque(root.dtype):
         array = root = np.ascontiguousarray(array)
     number, _ = files.setdefault(id(root), (len(files), root))
     offset = array.ctypes.data - root.ctypes.data if array.size else 0
     grad = x.requires_grad if isinstance(x, Tensor) else None  # None: an array
-    return {"array": [number, array.shape, array.dtype.str, offset, array.strides, grad]}
+    return {"array": [number, array.shape, _told(array.dtype), offset, array.strides, grad]}
 
 
 def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) -> Any:
@@ -71,10 +87,10 @@ def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) ->
         data = b64decode(content)  # with `trusted` the caller said that it may be
         return pickle.loads(data) if trusted else _OfAllowed(BytesIO(data)).load()  # noqa: S301
     if kind != "array":
-        return complex(*content) if kind == "complex" else np.dtype(content)
+        return complex(*content) if kind == "complex" else _dtype(content)
     if str(content) not in made:
         number, shape, dtype, offset, strides, grad = content
-        array = np.ndarray(shape, dtype, files[number], offset, strides)
+        array = np.ndarray(shape, _dtype(dtype), files[number], offset, strides)
         made[str(content)] = array if grad is None else wrap(array).requires_grad_(grad)
     return made[str(content)]
 
@@ -154,7 +170,9 @@ def _write(obj: Any, file: Any) -> None:
         archive.writestr("structure.json", tree)
         for number, root in files.values():
             with archive.open(f"{number}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, root.reshape(-1, order="A"), allow_pickle=False)
+                flat = root.reshape(-1, order="A")
+                flat = flat.view(np.uint16) if _told(flat.dtype) == _BFLOAT16 else flat
+                np.lib.format.write_array(member, flat, allow_pickle=False)
 
 
 def save(obj: Any, f: Any, **_: Any) -> None:

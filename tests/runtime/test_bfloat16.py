@@ -1,5 +1,7 @@
 """bfloat16, where `ml_dtypes` is installed."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,21 @@ def test_as_pytorch(code):
     assert ours[:2] == theirs[:2]
     for a, b in zip(ours[2:], theirs[2:], strict=True):
         np.testing.assert_allclose(a, b, rtol=0.05, atol=0.05)  # 8 bits, rounded at other places
+
+
+def test_saved_states_come_back_with_their_memory():
+    model, file = rt.nn.Linear(2, 3).to(rt.bfloat16), io.BytesIO()
+    whole = rt.arange(6).to(rt.bfloat16).view(2, 3)
+    given = {"model": model.state_dict(), "dtype": rt.bfloat16, "whole": whole, "part": whole.T[1:]}
+    rt.save(given, file)
+    found = rt.load(file)
+    assert found["dtype"] == found["part"].dtype == rt.bfloat16
+    assert rt.equal(found["whole"], whole)
+    found["whole"].zero_()
+    assert found["part"].shape == (2, 2)
+    assert not found["part"].any()
+    for name, tensor in model.state_dict().items():
+        assert rt.equal(found["model"][name], tensor)
 
 
 def test_autocast_computes_products_in_bfloat16():
