@@ -74,9 +74,10 @@ def is_fit(q: Any, k: Any, v: Any, mask: Any, p: float, causal: bool) -> bool:
 
 
 def order_of(q: Any) -> tuple[int, ...]:
-    """The dimensions by their strides: the result lies in memory as the queries do."""
-    strides = q.array.strides
-    if strides[-1] != q.array.itemsize:
+    """The dimensions by their strides: the result lies in memory as queries do that are dense."""
+    strides, shape = q.array.strides, q.array.shape
+    expanded = any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
+    if expanded or strides[-1] != q.array.itemsize:
         return (0, 1, 2, 3)
     return tuple(sorted(range(4), key=lambda d: -strides[d]))
 

@@ -108,6 +108,7 @@ F.scaled_dot_product_attention(T, T, T, torch.tensor([0.0, -math.inf, 0.0]).view
 F.scaled_dot_product_attention(T[None], T[None], T[None], torch.tensor([[0.0, -math.inf, 0.0]] * 3).T.double()), F.scaled_dot_product_attention(T[None], T[None], T[None], torch.tensor([[0.0, -math.inf, 0.0]] * 3).T.double() + x[0, 0] * 0)
 F.scaled_dot_product_attention(T[:, :, None], T[:, :, None], T[:, :, None]), F.scaled_dot_product_attention(T[None], T[None], T[None], is_causal=True), F.scaled_dot_product_attention(T, T, T)
 F.scaled_dot_product_attention(T[None], T[None], T[None]).transpose(1, 2).view(1, 3, 8)
+F.scaled_dot_product_attention(*(T.expand(2, 2, 3, 4),) * 3), F.scaled_dot_product_attention(*(T[:, None, :1].expand(2, 2, 3, 4),) * 3)
 F.scaled_dot_product_attention(*(T[:, :, None].transpose(1, 2),) * 3), F.scaled_dot_product_attention(*(T[:, None].permute(1, 2, 0, 3),) * 3), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2).contiguous(), T[None].transpose(1, 2)), F.scaled_dot_product_attention(T[None], *(T.transpose(0, 1).contiguous().transpose(0, 1)[None],) * 2)
 F.scaled_dot_product_attention(P[None], P[None], P[None]), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2), T[None].transpose(1, 2)).transpose(1, 2).view(1, 2, 12)
 """.strip().split("\n")
