@@ -59,7 +59,7 @@ def _of_shape(shape: Ints, **given: Any) -> None:
 
 
 def _rms_norm(x: Tensor, dims: Ints, weight: Any, eps: float | None) -> Any:
-    _of_shape(x.array.shape[dims[0] :], weight=weight)
+    _of_shape(x.array.shape[x.array.ndim - len(dims) :], weight=weight)
     wide = _wide(x)
     eps = float(finfo(wide.array.dtype).eps) if eps is None else eps
     wide = wide if wide.array.flags.c_contiguous else wide.contiguous()
