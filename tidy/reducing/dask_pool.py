@@ -78,12 +78,9 @@ class DaskPool:
             watch([])
 
     def _submit(self, call: FileCall) -> Any:
-        where: dict[str, Any] = {}
-        if call.worker is not None and call.worker < len(self._addresses):
-            address = self._addresses[call.worker]
-            if address:
-                where = {"workers": [address], "allow_other_workers": True}
-        return self._client.submit(_apply, call.function, call.arguments, pure=False, **where)
+        # Not for the worker that has read the file: if that one dies, Dask leaves the call with no
+        # worker for ever, although others are allowed. Another one reads the file anew.
+        return self._client.submit(_apply, call.function, call.arguments, pure=False)
 
 
 def _start_cluster(count: int | None, opened: ExitStack) -> Any:
