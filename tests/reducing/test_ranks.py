@@ -350,3 +350,14 @@ def test_idle_workers_that_died_are_replaced() -> None:
 
 
 _ASKS_WHO = pool.FileCall(os.getpid, ())
+
+
+def test_traces_of_an_earlier_command_are_not_those_of_this_one(tmp_path: Path) -> None:
+    """Workers of a cluster outlive commands, and a file may be recorded anew under its name."""
+    file = RankFile(str(tmp_path / "rank.json"))
+    write(tmp_path / "rank.json", _steps(1, 5))
+    rank.look_at(file, RankSettings(command="first"))
+    write(tmp_path / "rank.json", _steps(1, 9))
+    found = rank.reduce_rank(file, RankSettings(command="second"))
+    assert isinstance(found, rank.ReducedRank)
+    assert len(decode(found.content, "rank").steps) == 8

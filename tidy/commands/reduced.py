@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from uuid import uuid4
 
 from ..check.pipeline import CheckSettings
 from ..errors import UsageError
@@ -52,6 +53,7 @@ def read_reduced(
         checks.savings,
         checks.warn_from,
         options.step,
+        command=uuid4().hex,
     )
     try:
         # Workers start before the bar does, whose thread a fork had better not see.

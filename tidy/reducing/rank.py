@@ -43,6 +43,8 @@ class RankSettings:
         folders: where the sources of the project are, whose comments accept findings.
         savings, warn_from: as for `weigh`.
         step: the step to look at alone, as `--step` names it; None for the window.
+        command: tells a command from an earlier one on the same cluster, whose traces are not those
+            of this one even where the paths are.
     """
 
     select: Sequence[str] = ()
@@ -53,6 +55,7 @@ class RankSettings:
     savings: str = "replay"
     warn_from: float = 0.01
     step: str | None = None
+    command: str = ""
 
     def for_checks(self) -> CheckSettings:
         """The rules and settings; rules are loaded once in a process."""
@@ -66,6 +69,7 @@ class RankSettings:
                 warn_from=self.warn_from,
             )
             _made[:] = [(self, made)]
+            _kept.clear()
         return _made[0][1]
 
 
