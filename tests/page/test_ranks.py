@@ -49,6 +49,10 @@ def test_a_rank_without_a_timeline_shows_none(show: Show, tmp_path: Path) -> Non
     assert not shown.tab.locator("canvas.slices").is_visible()
     said = f"Of rank {alone} this page has the lengths of its steps alone"
     assert shown.tab.get_by_text(said).is_visible()
+    # No option shows a step of it, and no part of an account leads anywhere.
+    titles = [bar.get_attribute("title") for bar in shown.tab.locator(".step").all()]
+    assert [title for title in titles if "--page-steps" in title] == []
+    assert shown.tab.locator(".account button").count() == 0
     choice.select_option("0")
     shown.tab.locator("canvas.slices").wait_for()
     assert shown.problems == []
@@ -85,6 +89,7 @@ def test_ranks_of_summaries_have_accounts_and_no_timeline(show: Show, tmp_path: 
         has_trace = rank["label"] != "rank 0"
         assert shown.tab.get_by_text(needs).is_visible() != has_trace
         assert shown.tab.locator("canvas.slices").is_visible() == bool(rank.get("timelines"))
+        assert bool(shown.tab.locator(".account button").count()) == bool(rank.get("timelines"))
     assert shown.problems == []
 
 

@@ -117,7 +117,7 @@ class Accountant:
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""
         sums: dict[tuple[Location | None, str], list[int]] = {}
-        for side, stretches in enumerate((self._on_threads(), self._on_devices())):
+        for side, stretches in enumerate((self._on_threads(), self.device_pieces())):
             for each in stretches:
                 spent = each.end_ns - each.start_ns
                 for place in self._places.sums(self._own_code.rows_of(each), spent):
@@ -128,7 +128,7 @@ class Accountant:
 
     def flame_graph(self, *, all_frames: bool = False) -> FlameGraph:
         """The time by Python frame, module and operator, on the host and on devices."""
-        host, device = self._on_threads(), self._on_devices()
+        host, device = self._on_threads(), self.device_pieces()
         return flame_graph(self._trace, host, device, all_frames=all_frames)
 
     def host_pieces(self, device: int | None) -> Stretches:
@@ -144,8 +144,8 @@ class Accountant:
                 pieces = cut_by_host(self._host, track, time.starts_ns, time.ends_ns)
                 yield pieces.at((pieces.row >= 0) & (self._trace.track_id[pieces.row] == track))
 
-    def _on_devices(self) -> Iterator[Stretches]:
-        """The time of each device with work."""
+    def device_pieces(self) -> Iterator[Stretches]:
+        """The time in which each device has work; `kind` is an index into device_work.KINDS."""
         for device, pieces in self._pieces.items():
             if device is not None:
                 yield pieces[0]

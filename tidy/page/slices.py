@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..account import Accountant, kernels_of_collectives
-from ..account.causes import CAUSE_OF, cause_text
+from ..account import Accountant, Stretches, kernels_of_collectives
+from ..account.causes import CAUSE_OF, Cause, cause_text
+from ..account.device_work import KINDS as WORK_KINDS
 from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
 from .columns import packed
@@ -110,6 +111,7 @@ class StepSlices:
         tracks, track = _numbered(trace.track_id[rows])
         first = np.searchsorted(track, np.arange(len(tracks)))
         kinds, kind = self._kinds()
+        works, work = self._works(accountant)
         columns = {
             "start_ns": trace.start_ns[rows] - self._step.start_ns,
             "duration_ns": self._end_ns - trace.start_ns[rows],
@@ -117,6 +119,7 @@ class StepSlices:
             "depth": self._depth,
             "name": name,
             "kind": kind,
+            "work": work,
             "place": place,
             "inputs": inputs_id,
             "caller": self._linked(trace.caller[rows]),
@@ -132,6 +135,7 @@ class StepSlices:
             "slices": packed(columns, _DELTAS),
             "tracks": list(map(self._track, tracks.tolist(), rows[first].tolist())),
             "kinds": [each._asdict() for each in kinds],
+            "works": works,
             "names": names,
             "inputs": inputs,
             "places": places,
@@ -149,6 +153,23 @@ class StepSlices:
         code[self._count > 1] = known[MERGED]
         kinds, kind = _numbered(code)
         return [all_[each] for each in kinds.tolist()], kind
+
+    def _works(self, accountant: Accountant) -> tuple[list[dict[str, Any]], NDArray[np.int64]]:
+        """The parts of accounts that slices of devices count to, and which each does, -1 for none.
+
+        One that counts to several, as a collective that waits for other ranks, has the longest.
+        """
+        known: dict[Cause, int] = {}
+        work = np.full(len(self.rows), -1, np.int64)
+        for every in accountant.device_pieces():
+            pieces = self._in_step(every)
+            pieces = pieces.at(np.argsort(pieces.end_ns - pieces.start_ns, kind="stable"))
+            kinds, number = _numbered(pieces.kind)
+            code = [known.setdefault(CAUSE_OF[WORK_KINDS[k]], len(known)) for k in kinds.tolist()]
+            slices = self._slice_of_row[pieces.row]
+            is_shown = slices >= 0
+            work[slices[is_shown]] = np.array(code, np.int64)[number[is_shown]]
+        return [each._asdict() for each in known], work
 
     def _name(self, name_id: int) -> str:
         return printable(self._trace.names[name_id][:_LONGEST_NAME])
@@ -171,6 +192,10 @@ class StepSlices:
             place[at] = np.array(found, np.int64)[number]
         return ["" if each is None else printable(str(each)) for each in known], place
 
+    def _in_step(self, pieces: Stretches) -> Stretches:
+        begins_before_end = pieces.start_ns < self._step.end_ns
+        return pieces.at(begins_before_end & (pieces.end_ns > self._step.start_ns))
+
     def _linked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """The slices of rows, -1 for none, as a distance from the slice that points there."""
         slices = np.where(rows >= 0, self._slice_of_row[rows], -1)
@@ -189,9 +214,7 @@ class StepSlices:
         trace = self._trace
         made = []
         for device in trace.devices_used[:8] or (None,):
-            pieces = accountant.host_pieces(device)
-            inside = (pieces.start_ns < self._step.end_ns) & (pieces.end_ns > self._step.start_ns)
-            pieces = pieces.at(inside)
+            pieces = self._in_step(accountant.host_pieces(device))
             kinds, number = _numbered(pieces.kind)
             known: dict[str, int] = {}
             words = (CAUSE_OF[HOST_KINDS[kind]].word for kind in kinds.tolist())

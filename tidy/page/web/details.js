@@ -1,6 +1,6 @@
 // What is known of a slice, or of a moment in a line without slices: idle time, memory.
 import { el, timeText } from "./dom.js";
-import { firstAfter } from "./drawing.js";
+import { firstAfter, stretchAt } from "./drawing.js";
 import { sizeText } from "./memory.js";
 
 // choose(slice): called for a slice that is linked to.
@@ -54,11 +54,6 @@ export function momentText({ row, time }) {
   if (!row?.memory || time < 0 || time > row.memory.length_ns) return "";
   const at = firstAfter(row.memory.at_ns, null, time) - 1;
   return at < 0 ? "" : `${row.memory.label} memory: ${sizeText(row.memory.nbytes[at])} in use at ${timeText(time)}`;
-}
-
-function stretchAt({ start_ns: starts, duration_ns: durations }, time) {
-  const at = firstAfter(starts, durations, time);
-  return at < starts.length && starts[at] <= time ? at : -1;
 }
 
 function facts(attributes, rows) {

@@ -61,6 +61,12 @@ export function firstAfter(starts, durations, time) {
   return low;
 }
 
+// The number of the stretch that a time lies in, or -1.
+export function stretchAt({ start_ns: starts, duration_ns: durations }, time) {
+  const at = firstAfter(starts, durations, time);
+  return at < starts.length && starts[at] <= time ? at : -1;
+}
+
 export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
@@ -92,7 +98,7 @@ export class Painter {
     [this.width, this.height] = [width, height];
   }
 
-  // view: {slices, rows, from, to, top, selected, matches}
+  // view: {slices, rows, from, to, top, selected, matches, moment}
   paint(view) {
     this.fit();
     const { context, width, height } = this;
@@ -217,6 +223,11 @@ export class Painter {
       upto = left + wide;
       if (wide > 40) this.#text(text, left, wide, y + HEADER);
     }
+    if (view.moment?.row?.cause !== row.cause) return;
+    const chosen = stretchAt(row.cause, view.moment.time);
+    if (chosen < 0) return;
+    const left = this.x(starts[chosen]);
+    this.#outline(left, y + HEADER, Math.max(durations[chosen] * this.scale, 1), 2);
   }
 
   // What is in use, as high as the line at the peak: it stays up to the next change.

@@ -23,7 +23,7 @@ function jobView(job, rules) {
     const rank = job.ranks[number];
     const missing = rank.timelines ? rank.no_timeline : `Of ${rank.label} this page has the lengths of its ${job.unit}s alone; the rest is in a report of its trace. Ranks ${timed.length ? "with a timeline" : "that are here whole"}: ${(timed.length ? timed : whole).map((each) => each.label).join(", ")}.`;
     perRank.replaceChildren(...[
-      ...(rank.accounts ?? []).map(accountView),
+      ...(rank.accounts ?? []).map((account) => accountView(account, CAN_UNPACK && rank.timelines?.length ? showPart : null)),
       stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
       missing ? el("p", { class: "note" }, missing) : null,
     ].filter(Boolean));
@@ -34,6 +34,7 @@ function jobView(job, rules) {
     if (timelines.length) timeline.show(rank, Math.max(usual, 0));
     else timeline.clear();
   };
+  const showPart = (device, part) => timeline.showPart(device, part);
   const unpacked = new Map();
   const show = async (finding, number) => {
     let left = number;

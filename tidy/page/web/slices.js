@@ -17,7 +17,7 @@ export class Slices {
     Object.assign(this, {
       start: columns.start_ns, duration: columns.duration_ns, track: columns.track,
       depth: columns.depth, nameOf: columns.name, kindOf: columns.kind, placeOf: columns.place,
-      inputsOf: columns.inputs, merged: columns.count,
+      inputsOf: columns.inputs, merged: columns.count, workOf: columns.work,
     });
     this.caller = linked(columns.caller);
     this.forward = linked(columns.forward);
@@ -107,6 +107,22 @@ export class Slices {
   launched(slice) {
     this.byCaller ??= this.#byCaller();
     return this.byCaller.get(slice) ?? [];
+  }
+
+  // What of a part of a device's account (null: the host's) lies in this step, the longest first:
+  // slices of its work, or stretches [line of causes, number] in which it idles.
+  ofPart(device, { part, cause, tensor_cores: cores }) {
+    if (part === "idle" || part === "host") {
+      const line = this.causes.find((each) => each.device === device);
+      const stretches = line ? [...line.cause.keys()].filter((at) => line.causes[line.cause[at]].word === cause) : [];
+      return stretches.sort((one, other) => line.duration_ns[other] - line.duration_ns[one]).map((at) => [line, at]);
+    }
+    const work = this.data.works.findIndex((each) => each.word === cause && each.tensor_cores === cores);
+    const found = [];
+    if (work >= 0) for (let slice = 0; slice < this.count; slice++) {
+      if (this.workOf[slice] === work && this.data.tracks[this.track[slice]].device === device) found.push(slice);
+    }
+    return found.sort((one, other) => this.duration[other] - this.duration[one]);
   }
 
   // All slices whose name has a text in it, by start.

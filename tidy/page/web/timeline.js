@@ -59,7 +59,7 @@ export class TimelineView {
     const slices = await this.loaded.get(data);
     if (this.rank !== rank || this.at !== at) return;
     this.slices = slices;
-    Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null, moment: null });
+    Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null, moment: null, part: null });
     // A finger that moves up or down scrolls the page, so that all lines have to be there.
     const most = window.matchMedia("(pointer: coarse)").matches ? 4000 : 560;
     this.canvas.style.height = `${Math.min(Math.max(this.height, 160), most)}px`;
@@ -90,26 +90,48 @@ export class TimelineView {
 
   // Chooses a slice and brings it into view; `matches` are those to be seen beside it.
   select(slice, matches = null) {
-    this.selected = slice;
-    this.matches = matches === null ? null : new Set(matches);
     const { slices } = this;
-    const length = Math.max(slices.duration[slice], SHORTEST);
-    const span = this.to - this.from;
-    if (slices.start[slice] < this.from || slices.end(slice) > this.to || length > span || length < span / 400) {
-      const around = Math.max(length * 8, SHORTEST);
-      const middle = slices.start[slice] + length / 2;
-      [this.from, this.to] = [middle - around / 2, middle + around / 2];
-    }
-    this.#reveal(slice);
+    const row = this.rows.find((each) => each.track === slices.track[slice]);
+    this.#bring(slices.start[slice], slices.duration[slice], row.y + 18 + Math.max(slices.depth[slice] - row.skip, 0) * LINE);
+    this.#chosen(slice, null, matches);
+  }
+
+  // Goes to what is next in length of a part of an account; gives its place among them, and their number.
+  async showPart(device, part) {
+    await this.shown;
+    if (this.part !== part) [this.part, this.partAt, this.ofPart] = [part, -1, this.slices.ofPart(device, part)];
+    const { ofPart: all } = this;
+    if (!all.length) return [0, 0];
+    this.partAt = (this.partAt + 1) % all.length;
+    const one = all[this.partAt];
+    if (Array.isArray(one)) {
+      const [line, at] = one, start = line.start_ns[at], length = line.duration_ns[at];
+      const row = this.rows.find((each) => each.cause === line);
+      this.#bring(start, length, row.y + 18);
+      this.#chosen(-1, { row, time: start + length / 2 });
+    } else this.select(one, all);
+    this.element.scrollIntoView({ block: "nearest" });
+    return [this.partAt + 1, all.length];
+  }
+
+  // Chooses a slice, or a moment of a line without slices, and says what it is.
+  #chosen(slice, moment, matches = null) {
+    [this.selected, this.moment] = [slice, moment];
+    this.matches = matches === null ? null : new Set(matches);
     this.#describe();
     this.#draw();
     this.#lead();
     if (matches !== null) this.element.scrollIntoView({ block: "nearest" });
   }
 
-  #reveal(slice) {
-    const row = this.rows.find((each) => each.track === this.slices.track[slice]);
-    const y = row.y + 18 + Math.max(this.slices.depth[slice] - row.skip, 0) * LINE;
+  // Brings a stretch of time into view that lies at a height of all lines.
+  #bring(start, duration, y) {
+    const length = Math.max(duration, SHORTEST), span = this.to - this.from;
+    if (start < this.from || start + duration > this.to || length > span || length < span / 400) {
+      const around = Math.max(length * 8, SHORTEST);
+      const middle = start + length / 2;
+      [this.from, this.to] = [middle - around / 2, middle + around / 2];
+    }
     const room = this.canvas.clientHeight;
     if (y < this.top + 30 || y + LINE > this.top + room) this.#scroll(y - room / 2 - this.top);
   }
@@ -123,8 +145,8 @@ export class TimelineView {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      const { slices, rows, from, to, top, selected, matches } = this;
-      this.painter.paint({ slices, rows, from, to, top, selected, matches });
+      const { slices, rows, from, to, top, selected, matches, moment } = this;
+      this.painter.paint({ slices, rows, from, to, top, selected, matches, moment });
       this.#drawMap();
     });
   }

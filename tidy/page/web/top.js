@@ -14,11 +14,18 @@ export function heading(job) {
     job.notes.map((note) => el("p", { class: "note" }, `note: ${note}`)));
 }
 
-export function accountView(account) {
+// show(device, part): brings what a part is made of into the timeline, and gives its place and their number; or null.
+export function accountView(account, show) {
+  const device = account.device === "host" ? null : account.device;
   const parts = account.parts.filter((part) => part.time_ns > 0);
+  const said = new Map(parts.map((part) => [part, el("span", { class: "quiet", role: "status" })]));
+  const go = (part) => async () => {
+    const [at, count] = await show(device, part);
+    said.get(part).textContent = count ? ` ${at.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} in the step shown` : " not in the step shown";
+  };
   const bar = el("div", { class: "bar", role: "img", "aria-label": parts.map((part) => `${part.text} ${part.share_text}`).join(", ") },
     parts.map((part) => el("span", {
-      class: `stretch ${partClass(part)}`, style: { flexGrow: part.time_ns },
+      class: `stretch ${partClass(part)}`, style: { flexGrow: part.time_ns }, onclick: show && go(part),
       title: `${part.text}: ${part.time_text}, ${part.share_text}`,
     }, part.share >= 0.08 ? `${part.text} ${part.share_text}` : "")));
   const rows = parts.map((part) => el("tr", {
@@ -27,7 +34,8 @@ export function accountView(account) {
     el("td", {}, el("span", { class: `swatch ${partClass(part)}`, "aria-hidden": "true" })),
     el("td", { class: "number" }, part.share_text),
     el("td", { class: "number" }, part.time_text),
-    el("td", {}, part.text, part.besides ? el("span", { class: "quiet" }, ` (${part.besides})`) : null,
+    el("td", {}, show ? el("button", { type: "button", class: "link", title: "show it on the timeline, the longest first", onclick: go(part) }, part.text) : part.text,
+      said.get(part), part.besides ? el("span", { class: "quiet" }, ` (${part.besides})`) : null,
       part.remedy ? el("span", { class: "remedy" }, ` → ${part.remedy}`) : null),
     el("td", { class: "where" }, part.where)));
   return el("section", { class: "account" },
