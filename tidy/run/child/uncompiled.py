@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
-_OURS = ("trace_functions", "lines_trace", "lines_monitoring", "worker_rounds", "guard")
+_PACKAGE = f"{__package__}."
 
 
 def leave_uncompiled(torch: Any) -> None:
@@ -27,15 +27,17 @@ def leave_uncompiled(torch: Any) -> None:
             def skip(code: CodeType) -> None:
                 eval_frame.set_code_exec_strategy(code, strategy)
 
-        for name in _OURS:
-            module = sys.modules.get(f"{__package__}.{name}")
-            for code in _codes(vars(module)) if module else ():
+        for name, module in list(sys.modules.items()):
+            for code in _codes(vars(module)) if name.startswith(_PACKAGE) else ():
                 skip(code)
 
 
 def _codes(names: Any) -> Iterator[CodeType]:
+    """The code of all functions and classes of ours among these names."""
     for value in names.values():
-        if isinstance(value, type) and value.__module__.startswith(__package__ or "_"):
+        if not str(getattr(value, "__module__", "")).startswith(_PACKAGE):
+            continue
+        if isinstance(value, type):
             yield from _codes(vars(value))
         elif isinstance(value, FunctionType):
             yield from _within(value.__code__)
