@@ -66,11 +66,17 @@ OPTIMIZERS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("foreach", [False, True])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers(name: str, foreach: bool) -> None:
+HOW = {"single": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
+FUSED = "SGD momentum Adam amsgrad AdamW Adagrad".split()
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [(name, how) for how in HOW for name in (FUSED if how == "fused" else OPTIMIZERS)],
+)
+def test_optimizers(name: str, how: str) -> None:
     def make(params: Any) -> Any:
-        return OPTIMIZERS[name](params, foreach=foreach)
+        return OPTIMIZERS[name](params, **HOW[how])
 
     for a, b in zip(_train("cpu", make), _train("cuda:1", make), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -14,6 +14,7 @@ CASES = {
         {},
         {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
         {"lr": 0.1, "amsgrad": True, "maximize": True},
+        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True},
     ],
     "AdamW": [{}, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True, "eps": 1e-3}],
     "RMSprop": [
@@ -57,11 +58,14 @@ CASES = {
         {"lr": 0.1, "maximize": True},
     ],
 }
+HOW = {"None": {"foreach": None}, "True": {"foreach": True}, "fused": {"fused": True}}
+FUSED = "SGD Adam AdamW Adagrad".split()
 VARIANTS = {
-    f"{name}-{number}-{foreach}": (name, {**options, "foreach": foreach})
+    f"{name}-{number}-{how}": (name, {**options, **HOW[how]})
     for name, several in CASES.items()
     for number, options in enumerate(several)
-    for foreach in (None, True)
+    for how in HOW
+    if how != "fused" or name in FUSED
 }
 SHAPES = [(3, 2), (4,), ()]
 STEPS = 20
@@ -104,7 +108,7 @@ def close(ours, theirs, tolerance=1e-10):
 def tolerance(question):
     """How far two libraries may be apart: the last bit of a power in float32 is the machine's."""
     name, options = question
-    return 1e-6 if name == "ASGD" and options["foreach"] else 1e-10
+    return 1e-6 if name == "ASGD" and options.get("foreach") else 1e-10
 
 
 def steps_and_state(lib, question):
@@ -132,12 +136,12 @@ CAPTURABLE = "Adam AdamW RMSprop Adadelta Adamax NAdam RAdam Rprop ASGD".split()
 def mistakes(t):
     optim = t.optim
 
-    def leaf():
-        return t.zeros(2, requires_grad=True)
+    def leaf(dtype=t.float32):
+        return t.zeros(2, dtype=dtype, requires_grad=True)
 
-    def stepped(make, **options):
-        p = leaf()
-        p.grad = t.ones(2)
+    def stepped(make, dtype=t.float32, **options):
+        p = leaf(dtype)
+        p.grad = t.ones_like(p)
         make([p], **options).step()
 
     def searched(optimizer, p):
@@ -186,6 +190,11 @@ def mistakes(t):
         lambda: searched(optim.LBFGS([x], line_search_fn="wolfe"), x),
         *[lambda name=name: stepped(getattr(optim, name), capturable=True) for name in CAPTURABLE],
         *[lambda name=name: stepped(getattr(optim, name), fused=None) for name in CAPTURABLE],
+        *[lambda name=name: getattr(optim, name)([x], foreach=True, fused=True) for name in FUSED],
+        *[
+            lambda name=name: stepped(getattr(optim, name), t.complex64, fused=True)
+            for name in FUSED
+        ],
         lambda: sgd.add_param_group([x]),
         lambda: sgd.add_param_group({"params": x}),
         lambda: sgd.load_state_dict({"state": {}, "param_groups": []}),

@@ -94,6 +94,6 @@ def our_events(name, options):
 @each_variant
 def test_events(name, options):
     ours, theirs = our_events(name, options), their_events(name, options)
-    if any((name, option, options["foreach"]) in IN_ANOTHER_ORDER for option in options):
+    if any((name, option, options.get("foreach")) in IN_ANOTHER_ORDER for option in options):
         ours, theirs = sorted(ours), sorted(theirs)
     assert ours == theirs
