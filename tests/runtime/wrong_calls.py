@@ -8,14 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from .tables import calls
 
-def _calls(table):
-    """The calls of a table: rows of them, with a semicolon between two."""
-    rows = [row for row in table.strip().split("\n") if not row.startswith("#")]
-    return [call for row in rows for call in row.split("; ")]
-
-
-WRONG = _calls("""
+WRONG = calls("""
 # shapes of operands
 x + y; x * y; x / y; x - y; x ** y; torch.maximum(x, y); torch.where(b, x, y); x == y; x < y
 # products
@@ -141,7 +136,7 @@ hooked(torch, 'full_backward', lambda m, i, o: (o[0],))
 hooked(torch, 'full_backward_pre', lambda m, o: (1, 2))
 """)
 # Of these the words are PyTorch's, too.
-WORDED = _calls("""
+WORDED = calls("""
 nn.Module()(1); nn.Module(3); nn.Linear(2, 3).foo; delattr(nn.Linear(2, 3), 'foo')
 nn.ModuleDict()['a']; nn.ReLU().train('x'); nn.Embedding(3, 4, padding_idx=5)
 nn.L1Loss(reduction='x')(torch.ones(2), torch.ones(2)); nn.Linear(2); nn.Linear(2, 3, x=4)
