@@ -209,6 +209,133 @@ def clipped(lib):
     )
 
 
+def extra_state(lib):
+    """What modules save beside tensors, and how it comes back."""
+
+    class Counter(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen = 0
+
+        def get_extra_state(self):
+            return {"seen": self.seen}
+
+        def set_extra_state(self, state):
+            self.seen = state["seen"]
+
+    class Own(lib.nn.Linear):
+        factor = 1.0
+
+        def _save_to_state_dict(self, destination, prefix, keep_vars):
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+            destination[prefix + "factor"] = lib.tensor(self.factor)
+
+        def _load_from_state_dict(self, state_dict, prefix, *rest):
+            self.factor = state_dict.pop(prefix + "factor").item()
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def made():
+        return lib.nn.Sequential(Counter(), lib.nn.Sequential(Own(2, 1), Counter()))
+
+    first, second = made(), made()
+    first[0].seen, first[1][1].seen, first[1][0].factor = 3, 4, 0.5
+    state = first.state_dict()
+    found = [list(state), [state[f"{n}._extra_state"]["seen"] for n in ("0", "1.1")]]
+    loaded = second.load_state_dict(dict(state))
+    found += [second[0].seen, second[1][1].seen, second[1][0].factor, list(loaded.missing_keys)]
+    lacking = {k: v for k, v in state.items() if k != "0._extra_state"}
+    found.append(list(second.load_state_dict(dict(lacking), strict=False).missing_keys))
+    more = {**state, "new": state["1.0.bias"], "1.0.old.x": 1, "1.9.weight": 2}
+    loaded = lib.nn.Sequential(Counter(), lib.nn.Sequential(lib.nn.Linear(2, 1), Counter()))
+    try:
+        loaded.load_state_dict(more)
+    except RuntimeError as error:
+        found += [word in str(error) for word in ("1.0.factor", "new", "1.0.old.x", "1.9.weight")]
+    return found
+
+
+def sync_batch_norm(lib):
+    """In one process it is a batch norm; models are converted, and keep what they know."""
+    norm = filled(lib, lib.nn.BatchNorm2d(3))
+    net = lib.nn.SyncBatchNorm.convert_sync_batchnorm(lib.nn.Sequential(norm, lib.nn.ReLU()))
+    x = image(lib, 4, 3, 2, 2)
+    return [type(net[0]).__name__, repr(net), [[k, v] for k, v in net.state_dict().items()],
+            net.eval()(x)]  # fmt: skip
+
+
+def data_sets(lib):
+    data = lib.utils.data
+    rows = data.TensorDataset(lib.arange(5))
+
+    class Counted(data.IterableDataset):
+        def __init__(self, upto):
+            self.upto = upto
+
+        def __iter__(self):
+            return iter(range(self.upto))
+
+        def __len__(self):
+            return self.upto
+
+    chain = Counted(2) + Counted(3)
+    sampled = []
+    for rank in range(3):
+        for drop in (False, True):
+            options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}
+            sampler = data.distributed.DistributedSampler(rows, **options)
+            sampled.append([list(sampler), len(sampler)])
+    return [
+        list(chain), len(chain), list(data.ChainDataset([Counted(1), Counted(2)])), sampled,
+        raised(lambda: data.distributed.DistributedSampler(rows, num_replicas=2, rank=2)),
+    ]  # fmt: skip
+
+
+def registration_hooks(lib):
+    """They are called for all modules, and may give them something else."""
+    home, seen = lib.nn.modules.module, []
+    kinds = "parameter", "module", "buffer"
+
+    def note(module, name, given):
+        seen.append([type(module).__name__, name, type(given).__name__])
+        return lib.nn.Identity() if name == "other" else None
+
+    handles = [getattr(home, f"register_module_{each}_registration_hook")(note) for each in kinds]
+    net = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.BatchNorm1d(3))
+    net.other = lib.nn.ReLU()
+    net[0].weight = lib.nn.Parameter(lib.ones(3, 2))
+    for each in handles:
+        each.remove()
+    net.add_module("last", lib.nn.ReLU())
+    return [sorted(seen), repr(net)]  # a norm registers its buffers earlier here
+
+
+def further_paths(lib):
+    """What is reached by attributes alone, as scripts do."""
+    data, dist = lib.utils.data, lib.distributions
+    named = [
+        data.sampler.SubsetRandomSampler, data.dataset.Subset, data.dataloader.default_collate,
+        data.distributed.DistributedSampler, dist.normal.Normal, dist.categorical.Categorical,
+        lib.nn.utils.clip_grad.clip_grad_norm_, lib.autograd.grad_mode.no_grad,
+    ]  # fmt: skip
+    return [*(each.__name__ for each in named), raised(lambda: dist.no_such)]
+
+
+def scaled_gradients(lib):
+    """Factors and weights after each of some steps, in some of which a gradient overflows."""
+    scaler = lib.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
+    weight = lib.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    optimizer = lib.optim.SGD([weight], lr=0.1)
+    for number in range(8):
+        optimizer.zero_grad()
+        loss = (weight * weight).sum() * (float("inf") if number in (2, 3) else 1.0)
+        scaler.scale(loss).backward()
+        if number == 5:
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        yield scaler.get_scale(), weight.tolist()
+
+
 SCRIPTS = [
     parametrized_norms,
     hooked_norms,
@@ -217,5 +344,11 @@ SCRIPTS = [
     state_hooks,
     further_methods,
     clipped,
+    extra_state,
+    sync_batch_norm,
+    data_sets,
+    registration_hooks,
+    further_paths,
+    scaled_gradients,
     *questions_functions.SCRIPTS,
 ]

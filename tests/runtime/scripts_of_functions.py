@@ -141,3 +141,60 @@ def once_differentiable_twice(torch):
         error(g.sum().backward, "once_differentiable"),
         plain.tolist(),
     )
+
+
+@script
+def functions_with_outputs_that_are_no_tensors(torch):
+    """What backward is given for outputs that are no tensors, and setup_context for defaults."""
+    seen = []
+
+    class Pair(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, "a word", x.long(), None
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.append([None if g is None else [*g.shape] for g in grads])
+            return grads[0] * 2
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor=3.0, shift=1):
+            return x * factor + shift
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            seen.append([len(inputs), *inputs[1:], [*output.shape]])
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None, None
+
+    class Half(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, 5, x * 3
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.append([g is None for g in grads])
+            return grads[2]
+
+    x = torch.ones(2, requires_grad=True)
+    out = Pair.apply(x)
+    seen.append([type(o).__name__ for o in out])
+    out[0].sum().backward()
+    seen.append(x.grad.tolist())
+    for args, kwargs in (((x,), {}), ((x, 5.0), {}), ((x,), {"shift": 2})):
+        x.grad = None
+        Scaled.apply(*args, **kwargs).sum().backward()
+        seen.append(x.grad.tolist())
+    Half.apply(x)[2].sum().backward()
+    try:
+        Scaled.apply()
+    except TypeError:
+        seen.append("TypeError")
+    return seen

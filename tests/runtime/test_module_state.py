@@ -1,4 +1,4 @@
-"""What modules save beside tensors, hooks around named tuples, copies and pickles."""
+"""Hooks around named tuples, copies and pickles of modules."""
 
 import copy
 import pickle
@@ -9,66 +9,6 @@ import pytest
 import tidy.runtime as rt
 from tidy.runtime import nn
 from tidy.runtime.nn import functional as F  # noqa: N812
-
-
-def extra_state(torch):
-    """What modules save beside tensors, and how it comes back."""
-
-    class Counter(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.seen = 0
-
-        def get_extra_state(self):
-            return {"seen": self.seen}
-
-        def set_extra_state(self, state):
-            self.seen = state["seen"]
-
-    class Own(torch.nn.Linear):
-        factor = 1.0
-
-        def _save_to_state_dict(self, destination, prefix, keep_vars):
-            super()._save_to_state_dict(destination, prefix, keep_vars)
-            destination[prefix + "factor"] = torch.tensor(self.factor)
-
-        def _load_from_state_dict(self, state_dict, prefix, *rest):
-            self.factor = state_dict.pop(prefix + "factor").item()
-            super()._load_from_state_dict(state_dict, prefix, *rest)
-
-    def made():
-        return torch.nn.Sequential(Counter(), torch.nn.Sequential(Own(2, 1), Counter()))
-
-    first, second = made(), made()
-    first[0].seen, first[1][1].seen, first[1][0].factor = 3, 4, 0.5
-    state = first.state_dict()
-    found = [list(state), [state["0._extra_state"], state["1.1._extra_state"]]]
-    loaded = second.load_state_dict(dict(state))
-    found += [second[0].seen, second[1][1].seen, second[1][0].factor, list(loaded.missing_keys)]
-    lacking = {k: v for k, v in state.items() if k != "0._extra_state"}
-    found.append(list(second.load_state_dict(dict(lacking), strict=False).missing_keys))
-    more = {**state, "new": state["1.0.bias"], "1.0.old.x": 1, "1.9.weight": 2}
-    loaded = torch.nn.Sequential(Counter(), torch.nn.Sequential(torch.nn.Linear(2, 1), Counter()))
-    try:
-        loaded.load_state_dict(more)
-    except RuntimeError as error:
-        found += [word in str(error) for word in ("1.0.factor", "new", "1.0.old.x", "1.9.weight")]
-    return found
-
-
-def test_extra_state_is_saved_and_loaded_as_pytorchs():
-    assert extra_state(rt) == [
-        ["0._extra_state", "1.0.weight", "1.0.bias", "1.0.factor", "1.1._extra_state"],
-        [{"seen": 3}, {"seen": 4}],
-        *(3, 4, 0.5, [], ["0._extra_state"]),
-        *(True, True, True, True),
-    ]
-
-
-@pytest.mark.oracle
-def test_extra_state_is_what_pytorch_has():
-    torch = pytest.importorskip("torch")
-    assert extra_state(rt) == extra_state(torch)
 
 
 def test_backward_hooks_leave_named_tuples_as_they_are():
