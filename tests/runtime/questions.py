@@ -21,6 +21,8 @@ from . import (
     broadcasting,
     dtype_deviations,
     questions_averages,
+    questions_checkpoint,
+    questions_derivatives,
     questions_foreach,
     questions_modules,
     questions_nn,
@@ -354,6 +356,21 @@ SEQUENCES = [
     ),
 ]
 
+# Derivatives of functions, and what is computed twice
+
+DERIVATIVES = Group(
+    "derivatives",
+    questions_derivatives.DERIVATIVES,
+    questions_derivatives.outcome,
+    _nearly(1e-10, 1e-12),
+)
+CHECKPOINTS = Group(
+    "checkpoints",
+    questions_checkpoint.CHECKPOINTS,
+    lambda lib, question: rounded(question[0](lib, lib.utils.checkpoint, question[1])),
+    _exactly,
+)
+
 # Lists of tensors, and autocast
 
 FOREACH = Group(
@@ -370,25 +387,8 @@ AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lower
 TREES = Group("trees", questions_trees.TREES, questions_trees.of, _exactly, questions_trees.LISTED)
 
 GROUPS = [
-    ENGINE,
-    WRONG_CALLS,
-    OPERATORS,
-    COMPLEX,
-    NOT_DIFFERENTIABLE,
-    BROADCASTING,
-    *EXACT,
-    PROMOTION,
-    LAYERS,
-    IN_PLACE_LAYERS,
-    MODULES,
-    OPTIMIZERS,
-    *TRAINING,
-    MISTAKES,
-    *SEQUENCES,
-    FOREACH,
-    FOREACH_ODD,
-    FOREACH_DTYPES,
-    AUTOCAST,
-    TREES,
+    ENGINE, WRONG_CALLS, OPERATORS, COMPLEX, NOT_DIFFERENTIABLE, BROADCASTING, *EXACT, PROMOTION,
+    LAYERS, IN_PLACE_LAYERS, MODULES, OPTIMIZERS, *TRAINING, MISTAKES, *SEQUENCES, DERIVATIVES,
+    CHECKPOINTS, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
-]
+]  # fmt: skip

@@ -101,7 +101,9 @@ torch.zeros(2, dtype=str); torch.tensor([1], dtype='q'); torch.randint(3, (2,), 
 torch.zeros_like(x, dtype='float'); x.to(dtype='float64'); x.sum(dtype='float64')
 x.mean(dtype='float64'); F.softmax(x, 0, dtype='float64'); x.expand('a'); x.squeeze('a'); x.topk()
 x.gather(0); x.clamp('a'); F.dropout(x, 'a'); F.layer_norm(x); F.cross_entropy(x)
-torch.linalg.inv(); torch.fft.fft('a')
+torch.linalg.inv(); torch.fft.fft('a'); torch.autograd.functional.jacobian(lambda x: 1.0, x)
+torch.autograd.functional.jacobian(lambda x: x, [x])
+torch.autograd.functional.jacobian(lambda x: x, x, strategy='forward-mode')
 # modules: states, attributes, containers
 nn.Linear(2, 3).load_state_dict({'weight': torch.ones(3, 4), 'x': torch.ones(2)})
 nn.Sequential(nn.Linear(2, 3)).load_state_dict({'0.weight': 3, 'x': torch.ones(2)})
