@@ -29,6 +29,7 @@ from . import (
     questions_optim,
     questions_schedules,
     questions_sequences,
+    questions_sparse,
     questions_trees,
     samples,
     samples_exact,
@@ -371,6 +372,8 @@ CHECKPOINTS = Group(
     _exactly,
 )
 
+SPARSE = Group("sparse", questions_sparse.SPARSE, questions_sparse.asked, _nearly(1e-12, 1e-12))
+
 # Lists of tensors, and autocast
 
 FOREACH = Group(
@@ -389,6 +392,6 @@ TREES = Group("trees", questions_trees.TREES, questions_trees.of, _exactly, ques
 GROUPS = [
     ENGINE, WRONG_CALLS, OPERATORS, COMPLEX, NOT_DIFFERENTIABLE, BROADCASTING, *EXACT, PROMOTION,
     LAYERS, IN_PLACE_LAYERS, MODULES, OPTIMIZERS, *TRAINING, MISTAKES, *SEQUENCES, DERIVATIVES,
-    CHECKPOINTS, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
+    CHECKPOINTS, SPARSE, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
 ]  # fmt: skip
