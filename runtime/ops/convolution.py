@@ -41,22 +41,48 @@ def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0, 0)) -> 
     """Padded on both sides, and `more` behind."""
     if not any(padding) and not any(more):
         return x
-    widths = [(0, 0), (0, 0), *((p, p + q) for p, q in zip(padding, more, strict=False))]
-    return np.pad(x, widths, constant_values=value)
+    found, inner = _wide(x.shape, padding, x, more, value)
+    inner[...] = x
+    return found
 
 
 def _columns(
-    x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
-) -> Any:
-    """im2col: (N, groups, C / groups * kernel, windows), of all windows or of the first `out`."""
+    x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+    out: Any = None, last: bool = False,
+) -> Any:  # fmt: skip
+    """im2col of all windows or of the first `out`: (N, groups, C / groups * kernel, windows).
+
+    With the batch `last` it is (groups, C / groups * kernel, windows * N).
+    """
     out = out or _lengths(x.shape[2:], kernel, stride, padding, dilation)
-    x = _padded(x, padding)
-    n, c, *steps = x.strides
-    strides = (n, c, *(a * d for a, d in zip(steps, dilation, strict=True)))
-    strides += tuple(a * s for a, s in zip(steps, stride, strict=True))
-    windows = as_strided(x, (*x.shape[:2], *kernel, *out), strides)
-    rows = x.shape[1] // groups * math.prod(kernel)
-    return windows.reshape(x.shape[0], groups, rows, math.prod(out))
+    wide, inner = _wide(x.shape, padding, x, last=last)
+    inner[...] = x
+    n, *steps = wide.strides
+    strides = [*steps[:1], *(a * d for a, d in zip(steps[1:], dilation, strict=True))]
+    strides += [a * s for a, s in zip(steps[1:], stride, strict=True)]
+    shape, rows = (x.shape[1], *kernel, *out), x.shape[1] // groups * math.prod(kernel)
+    if last:
+        windows = as_strided(wide, (*shape, len(x)), (*strides, n))
+        return windows.reshape(groups, rows, len(x) * math.prod(out))
+    windows = as_strided(wide, (len(x), *shape), (n, *strides))
+    return windows.reshape(len(x), groups, rows, math.prod(out))
+
+
+def _is_last(batch: int, weight: Ints) -> bool:
+    """Whether products are of the whole batch at once, with the batch behind the windows.
+
+    Columns are then copied in longer runs, for which inputs and outputs have to be turned.
+    """
+    return batch >= 8 and math.prod(weight[1:]) > weight[0]
+
+
+def _by_groups(g: Any, groups: int, last: bool) -> Any:
+    """An output (N, O, ...) as (N, groups, O / groups, windows), or with the batch `last`."""
+    n, many, *out = g.shape
+    if last:
+        turned = np.ascontiguousarray(np.moveaxis(g, 0, -1))
+        return turned.reshape(groups, many // groups, n * math.prod(out))
+    return g.reshape(n, groups, many // groups, math.prod(out))
 
 
 def _parts(kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> list[tuple[Any, ...]]:
@@ -67,10 +93,19 @@ def _parts(kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> list[tuple[
     return [(..., *place) for place in itertools.product(*met)]
 
 
-def _wide(shape: Ints, padding: Ints, like: Any, more: Ints = (0, 0, 0)) -> Any:
-    """Zeros of `shape`, padded and `more` behind, and the part of them that is in neither."""
+def _wide(
+    shape: Ints, padding: Ints, like: Any, more: Ints = (0, 0, 0), value: Any = 0,
+    last: bool = False,
+) -> Any:  # fmt: skip
+    """An array of `shape`, padded and `more` behind, and the part of it that is in neither.
+
+    It is full of `value`. With `last` the batch is its last dimension in memory.
+    """
     each = list(zip(shape[2:], padding, more, strict=False))
-    found = np.zeros((*shape[:2], *(n + 2 * p + m for n, p, m in each)), like.dtype)
+    size = (shape[1], *(n + 2 * p + m for n, p, m in each))
+    laid = (*size, shape[0]) if last else (shape[0], *size)
+    found = np.full(laid, value, like.dtype) if value else np.zeros(laid, like.dtype)
+    found = np.moveaxis(found, -1, 0) if last else found
     place: Any = (..., *(slice(p, p + n) for n, p, _ in each))
     return found, found[place]
 
@@ -81,8 +116,13 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
         raise ValueError(f"a weight {w.shape} in {groups} groups does not fit an input {x.shape}")
     if x.dtype != w.dtype:
         raise ValueError(f"Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
-    columns, out = _columns(x, w.shape[2:], *how), _lengths(x.shape[2:], w.shape[2:], *how[:3])
-    found = (w.reshape(groups, w.shape[0] // groups, -1) @ columns).reshape(-1, w.shape[0], *out)
+    out, last = _lengths(x.shape[2:], w.shape[2:], *how[:3]), _is_last(len(x), w.shape)
+    columns = _columns(x, w.shape[2:], *how, last=last)
+    found = w.reshape(groups, w.shape[0] // groups, -1) @ columns
+    if last:
+        found = np.moveaxis(found.reshape(w.shape[0], *out, len(x)), -1, 0)
+        found = np.ascontiguousarray(found)
+    found = found.reshape(len(x), w.shape[0], *out)
     if bias is not None:
         found += bias.reshape(-1, *(1,) * len(out))
     return laid_as(found, x, w)
@@ -91,20 +131,21 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
 def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
     stride, padding, dilation, groups = how
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
-    per_group = w.reshape(groups, w.shape[0] // groups, -1)
-    columns = per_group.swapaxes(1, 2) @ g.reshape(n, groups, w.shape[0] // groups, math.prod(out))
-    columns = columns.reshape(n, groups * w.shape[1], math.prod(kernel), *out)
-    wide, inner = _wide(shape, padding, g)
+    per_group, last = w.reshape(groups, w.shape[0] // groups, -1), _is_last(n, w.shape)
+    columns = per_group.swapaxes(1, 2) @ _by_groups(g, groups, last)
+    size = (groups * w.shape[1], math.prod(kernel), *out)
+    columns = np.moveaxis(columns.reshape(*size, n), -1, 0) if last else columns.reshape(n, *size)
+    wide, inner = _wide(shape, padding, g, last=last)
     for k, part in enumerate(_parts(kernel, out, stride, dilation)):
         wide[part] += columns[:, :, k]
     return laid_as(np.ascontiguousarray(inner), g, w)
 
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
-    per_group = g.reshape(len(g), how[-1], shape[0] // how[-1], math.prod(g.shape[2:]))
-    where: Any = (*how, g.shape[2:])
-    columns = _columns(x, shape[2:], *where)
-    return (per_group @ columns.swapaxes(2, 3)).sum(0).reshape(shape)
+    last = _is_last(len(g), shape)
+    columns = _columns(x, shape[2:], *how, g.shape[2:], last)
+    found = _by_groups(g, how[-1], last) @ columns.swapaxes(-1, -2)
+    return (found if last else found.sum(0)).reshape(shape)
 
 
 def _first(x: Tensor, shape: Ints) -> Tensor:
