@@ -10,11 +10,11 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
-from .elementwise import erf_array
+from .elementwise import ERF, erf_array, polynomial
 from .make import declare, refused
 
 _TANH = math.sqrt(2 / math.pi)
-_BLOCK = 1 << 14
+_BLOCK = 1 << 15
 
 
 def _in_blocks(function: Any, *arrays: Any) -> Any:
@@ -38,23 +38,21 @@ def _between(x: Any, low: Any, high: Any) -> Any:
 
 
 def _gelu(x: Any, approximate: str) -> Any:
-    if approximate not in {"none", "tanh"}:
+    if approximate not in _SHARES:
         raise ValueError("approximate argument must be either none or tanh.")
-    return _in_blocks(lambda x: x * _gelu_share(x, approximate), x)
+    return _in_blocks(lambda x: x * _gelu_share(x, x * x, approximate), _floats(x))
 
 
 def _gelu_back(grad: Any, x: Any, approximate: str) -> Any:
     return _in_blocks(lambda grad, x: _gelu_block_back(grad, x, approximate), grad, x)
 
 
-def _gelu_share(x: Any, approximate: str) -> Any:
+def _gelu_share(x: Any, square: Any, approximate: str) -> Any:
     """Phi(x), or its approximation."""
-    if approximate == "none":
-        found = erf_array(x * x.dtype.type(math.sqrt(0.5)))
+    if approximate == "none" and x.itemsize == 8:
+        found = erf_array(x * math.sqrt(0.5))
     else:
-        found = x * x
-        found *= x.dtype.type(0.044715 * _TANH)
-        found += x.dtype.type(_TANH)
+        found = polynomial(square, _SHARES[approximate])
         found *= x
         np.tanh(found, out=found)
     found += 1
@@ -62,9 +60,17 @@ def _gelu_share(x: Any, approximate: str) -> Any:
     return found
 
 
+# What is multiplied by x before tanh makes `2 Phi(x) - 1` of it: polynomials in x * x.
+_SHARES = {
+    "none": tuple(c * 0.5 ** (len(ERF) - k - 0.5) for k, c in enumerate(ERF)),
+    "tanh": (0.044715 * _TANH, _TANH),
+}
+
+
 def _gelu_block_back(grad: Any, x: Any, approximate: str) -> Any:
     """`x Phi(x)` has the slope `Phi + x phi`."""
-    share, found = _gelu_share(x, approximate), x * x
+    found = x * x
+    share = _gelu_share(x, found, approximate)
     if approximate == "none":
         found *= x.dtype.type(-0.5)
         np.exp(found, out=found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -113,10 +114,7 @@ def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 def erf_array(a: Any) -> Any:
-    """The error function; in 32 bits a rational approximation, to 4e-7.
-
-    Source: Eigen, generic_fast_erf_float.
-    """
+    """The error function; in 32 bits tanh of an odd polynomial, to 2e-7."""
     if a.dtype.itemsize >= 8:
         found = np.empty_like(a, np.float64)
         for some in np.nditer(
@@ -124,15 +122,12 @@ def erf_array(a: Any) -> Any:
         ):
             some[1][...] = np.fromiter(map(math.erf, some[0].tolist()), np.float64, some[0].size)
         return found.astype(a.dtype, copy=False)
-    x = np.minimum(np.maximum(a, -3.832506856900711, dtype=np.float32), 3.832506856900711)
-    above, below = (_polynomial(x * x, table) for table in _ERF)
-    above /= below
-    above *= x
-    return above.astype(a.dtype, copy=False)
+    x = a.astype(np.float32, copy=False)
+    return np.tanh(x * polynomial(x * x, ERF)).astype(a.dtype, copy=False)
 
 
-def _polynomial(x: Any, table: tuple[float, ...]) -> Any:
-    """Horner's rule, in place."""
+def polynomial(x: Any, table: Sequence[float]) -> Any:
+    """Horner's rule, in place; `table` begins with the highest power."""
     found = x * x.dtype.type(table[0])
     for coefficient in table[1:-1]:
         found += x.dtype.type(coefficient)
@@ -141,10 +136,11 @@ def _polynomial(x: Any, table: tuple[float, ...]) -> Any:
     return found
 
 
-_ERF = (
-    (2.29050658e-4, 3.40829101e-3, 5.09556951e-2, 1.85208322e-1, 1.12837914),
-    (-1.1791603e-7, 2.35479665e-5, 1.01796253e-3, 1.40704702e-2, 0.110985052, 0.497469251, 1.0),
-)
+# erf(x) is tanh(x P(x * x)). The polynomial P has the least greatest relative error on 0 to 4.2,
+# beyond which tanh is 1 in float32, and as P grows from there on it stays 1.
+ERF = (
+    1.4185262e-7, -5.6684832e-6, 8.7637379e-5, -6.1978481e-4, -1.9183060e-4, 0.10276906, 1.12837927,
+)  # fmt: skip
 
 
 def _double(x: Any) -> Any:
