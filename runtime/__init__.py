@@ -44,6 +44,10 @@ from .ops.make.table import PUBLIC as _PUBLIC
 # PyTorch says nothing where numbers become infinite or NaN.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tidy\.runtime")
 
+# glibc keeps up to twice as much freed memory as the largest mapping that was freed. With its first
+# bound of 128 KiB gradients would go back to the system, and each step would fault them in anew.
+_np.empty(1 << 24, _np.uint8)
+
 globals().update(_PUBLIC["torch"])
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
