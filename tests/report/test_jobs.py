@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -152,6 +153,47 @@ def _first_steps(table: Collectives, count: int) -> Collectives:
     columns = [name for name in Collectives.__slots__ if np.ndim(getattr(table, name)) == 1]
     columns = [name for name in columns if isinstance(getattr(table, name), np.ndarray)]
     return replace(table, **{name: getattr(table, name)[: count * _EACH] for name in columns})
+
+
+def test_what_a_late_rank_costs_is_of_the_steps_in_which_that_is_known() -> None:
+    """Of four steps three follow on one that was recorded."""
+    few = [_with(_first_steps(each.collectives, 4), 8) for each in _ranks(8, 2e6)]
+    (late,) = _json(few)[0]["late"]
+    assert late["ranks"] == [1]
+    assert 1.5e6 < late["saved_ns"][0] < 2e6 < late["saved_ns"][1] < 2.5e6
+
+
+def _with_gaps(table: Collectives, numbers: Sequence[int]) -> Collectives:
+    """The same steps with other numbers; those between were not recorded, and took 13 ms each."""
+    later_ns = 13_000_000 * (np.array(numbers) - np.arange(len(numbers)))[table.step]
+    times = {name: getattr(table, name) + later_ns for name in ("start_ns", "end_ns", "launch_ns")}
+    return replace(table, step=np.array(numbers)[table.step], **times)
+
+
+def test_gaps_between_recorded_steps_are_no_steps() -> None:
+    """Most steps follow on none that was recorded: three tell how late a rank is, and how long."""
+    numbers = 0, 10, 20, 30, 31, 40, 41, 50, 51, 60, 70, 80
+    summaries = [_with(_with_gaps(each.collectives, numbers), 8) for each in _ranks(8, 2e6)]
+    assert "How 8 ranks compare: a step of 13." in _said(summaries)
+    (job,) = _json(summaries)
+    assert 12.5e6 < job["step_ns"] < 13.5e6
+    (late,) = job["late"]
+    assert (late["ranks"], late["steps"]) == ([1], [31, 41, 51])
+    assert 1.5e6 < late["saved_ns"][0] < 2e6 < late["saved_ns"][1] < 2.5e6
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ([*range(0, 110, 10), 101], "1 of 12 steps with collectives follows right on a recorded"),
+        ([*range(0, 100, 10), 91, 92], "2 of 12 steps with collectives follow right on a recorded"),
+        (range(0, 120, 10), "none of 12 steps with collectives follow"),
+    ],
+)
+def test_steps_that_follow_on_none_recorded_are_too_few(numbers: Sequence[int], said: str) -> None:
+    summaries = [_with(_with_gaps(each.collectives, numbers), 8) for each in _ranks(8, 2e6)]
+    assert said in _said(summaries)
+    assert _json(summaries)[0]["late"] == []
 
 
 def test_missing_ranks_and_ranks_without_collectives_are_named() -> None:

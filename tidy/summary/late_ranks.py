@@ -16,7 +16,7 @@ from .summary import Summary
 MOST_ERROR = 0.05  # a replay that gives the recorded run back no better says nothing
 # What a replay without late ranks was off by in made jobs, as a share of the cost.
 _ERROR_OF_COST = 0.2
-_LEAST_SAVED = 0.01  # of the job: what is less nobody needs to be told of
+_LEAST_SAVED = 0.01  # of the steps: what is less nobody needs to be told of
 # A rank cannot cost more than the others wait for it; where the replay says so it is wrong.
 _MOST_OF_WAITING = 1.2
 # Kernels that start so soon after their launch found the device idle: the host is the limit.
@@ -96,9 +96,9 @@ def _of(
     if not len(by_ns):
         return None
     of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
-    judged = np.isfinite(lateness.late_ns[places]).any(axis=0)
-    of = int(np.count_nonzero(judged)) if verdict == Verdict.STAYS_LATE else 1
-    saved, why_not = _saved_ns(of, are, replay, are_all, of_host)
+    judged = int(np.count_nonzero(np.isfinite(lateness.late_ns[places]).any(axis=0)))
+    of = judged if verdict == Verdict.STAYS_LATE else 1
+    saved, why_not = _saved_ns(of, judged * lateness.step_ns, are, replay, are_all, of_host)
     if saved is not None and saved[1] <= 0:
         return None
     late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
@@ -119,6 +119,7 @@ def _of(
 
 def _saved_ns(
     of: int,
+    judged_ns: float,
     are: Bools,
     replay: JobReplay,
     are_all: bool,
@@ -129,6 +130,7 @@ def _saved_ns(
     Args:
         of: the number of steps of which the mean is wanted: those in which lateness is known, since
             the replay changes no others.
+        judged_ns: how long these take, in the median of all; gaps between steps are no part of it.
     """
     if not are_all:
         return None, "not all ranks of the job are compared"
@@ -137,14 +139,14 @@ def _saved_ns(
     if abs(replay.error) > MOST_ERROR:
         return None, f"a replay of the recorded job is off by {abs(replay.error):.0%}"
     matched = replay.matched
-    length_ns, cost_ns = float(replay.end_ns.max()), replay.cost_ns(are)
-    if cost_ns < _LEAST_SAVED * length_ns:
+    cost_ns = replay.cost_ns(are)
+    if cost_ns < _LEAST_SAVED * judged_ns:
         return (0, 0), ""
     exposed = np.minimum(np.maximum(matched.exposed_ns, 0), replay.waits.waiting_ns)
     waited = np.bincount(matched.place, exposed, len(matched.ranks))[~are]
     if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
         return None, _WHY_NOT_OF_HOSTS
-    off_ns = abs(replay.error) * length_ns
+    off_ns = abs(replay.error) * float(replay.end_ns.max())
     low_ns = (1 - _ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
     high_ns = (1 + _ERROR_OF_COST) * cost_ns + off_ns
     return (round(max(low_ns, 0) / of), round(high_ns / of)), ""
