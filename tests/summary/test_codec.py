@@ -72,6 +72,17 @@ def test_a_name_that_is_no_utf8_is_kept() -> None:
     assert _same(made).run.path == "caf\udce9.json"
 
 
+class _Said(str):
+    """A text of a rule's own."""
+
+
+def test_texts_and_numbers_of_a_kind_of_their_own_are_kept() -> None:
+    said = finding(message=_Said("odd"), cost_share=np.float64(0.5))
+    for path in ("t.json", "caf\udce9.json"):
+        (kept,) = _same(summarise(report(said, run=trace(path=path)))).findings
+        assert (kept.message, kept.cost_share) == ("odd", 0.5)
+
+
 _NUMBERS = st.integers(-(2**62) + 1, 2**62 - 1)
 
 

@@ -39,10 +39,22 @@ def encode(summary: Summary) -> bytes:
     """Return a summary as the content of a file, the same for the same summary."""
     form = to_form(summary)
     try:
-        text = msgspec.json.encode(form)
+        text = msgspec.json.encode(form, enc_hook=_plain)
     except UnicodeEncodeError:  # half a surrogate pair, as in a path that is no UTF-8
-        text = json.dumps(msgspec.to_builtins(form), separators=(",", ":")).encode()
+        builtins = msgspec.to_builtins(form, enc_hook=_plain)
+        text = json.dumps(builtins, separators=(",", ":")).encode()
     return compress(text, _LEVEL, mtime=0)
+
+
+def _plain(value: object) -> str | int | float:
+    """Return a rule's own kind of text or number as what it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    raise NotImplementedError(f"a {type(value).__name__} in a summary")
 
 
 def decode(content: bytes, path: str) -> Summary:
