@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from job_maker import JobOptions, make_job
 
+from tidy.check.overlap import Repeated
 from tidy.commands import reduced
+from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
-from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_rank
+from tidy.reducing import (
+    RankFile,
+    RankSettings,
+    folder,
+    pool,
+    rank,
+    reduce_files,
+    reduce_rank,
+)
 from tidy.summary import decode, encode
 
 from ..cli.command import EXAMPLES, ROOT, Result, tidy
@@ -161,7 +173,6 @@ def test_one_file_becomes_one_summary(job: Path) -> None:
     summary = decode(reduced.content, file.path)
     assert (summary.run.rank, summary.origin.name) == (1, "rank-0001.json.gz")
     assert encode(summary) == reduced.content
-    assert rank._kept == {}
     problem = reduce_rank(RankFile(str(job / "z-broken.json")), RankSettings())
     assert isinstance(problem, rank.Problem)
     assert "traceEvents is no list" in problem.text
@@ -170,7 +181,7 @@ def test_one_file_becomes_one_summary(job: Path) -> None:
 @pytest.mark.usefixtures("_always")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="patches what a fork inherits")
 @pytest.mark.parametrize("how_many", ["few", "many"])
-@pytest.mark.parametrize("stage", ["look_at", "found_keys", "reduce_rank"])
+@pytest.mark.parametrize("stage", ["look_at", "found_keys"])
 def test_a_worker_that_dies_takes_one_rank_with_it(
     job: Path,
     how_many: str,
@@ -183,10 +194,11 @@ def test_a_worker_that_dies_takes_one_rank_with_it(
         request.getfixturevalue("many")
     parent, read = os.getpid(), rank._judged if stage != "look_at" else rank._read
 
-    def dies(file: Any, *more: Any) -> Any:
+    def dies(*given: Any) -> Any:
+        (file,) = (each for each in given if isinstance(each, RankFile))
         if file.path.endswith("rank-0002.json.gz") and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-        return read(file, *more)
+        return read(*given)
 
     monkeypatch.setattr(rank, read.__name__, dies)
     result = _report(job, "--format", "json", "--jobs", "2")
@@ -317,7 +329,10 @@ class Odd(Pattern):
         return []
 
     def find_on_ranks(self, traces):
-        return [[Match([], message=Said("it is odd"), location=None)] for trace in traces]
+        return [
+            [Match([], message=Said("it is odd"), location=None)] if trace.info.rank in OF else []
+            for trace in traces
+        ]
 
 class Said(str):
     def __reduce__(self):
@@ -326,14 +341,28 @@ class Said(str):
 
 
 @pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize("of", ["", "[1]"])
 def test_a_rule_that_says_what_cannot_be_sent(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Path, of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of all ranks, or of one: these are finished by this process, which reads none again."""
     _method(monkeypatch, _METHODS[0])
-    (tmp_path / "odd.py").write_text(_COMPARES, "utf-8")
+    (tmp_path / "odd.py").write_text(_COMPARES.replace("OF", of or "[0, 1, 2, 3]"), "utf-8")
     more = "--patterns", str(tmp_path / "odd.py"), "--format", "json"
     expected = _report(job, *more)
-    assert "it is odd" in expected.out
+    assert expected.out.count('"message": "it is odd') == (1 if of else 4)
+
+    def never(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(InputFiles, "read", never)
+    parent, read = os.getpid(), rank._read
+
+    def reads(file: RankFile) -> Any:
+        assert os.getpid() != parent
+        return read(file)
+
+    monkeypatch.setattr(rank, "_read", reads)
     assert _report(job, *more, "--jobs", "2") == expected
 
 
@@ -343,21 +372,55 @@ def test_idle_workers_that_died_are_replaced() -> None:
         for each in [*workers._workers.values()]:
             os.kill(each.process.pid, signal.SIGKILL)
             each.process.join()
-        pids = {result for _, result, _ in workers.run([_ASKS_WHO] * 4, lambda _: None)}
+        calls = [pool.FileCall(str(number), _asked, ()) for number in range(4)]
+        pids = {result for _, result in workers.run(calls, lambda _: None)}
     # Where the pipe took the question before it was seen that nobody answers, it is lost.
     assert os.getpid() not in pids
     assert any(isinstance(each, int) for each in pids)
 
 
-_ASKS_WHO = pool.FileCall(os.getpid, ())
+def _asked(left: int | None) -> tuple[int | None, int]:
+    """Answer which process was asked before."""
+    return (os.getpid() if left is None else left), os.getpid()
+
+
+@pytest.mark.parametrize("method", _METHODS)
+def test_what_a_call_leaves_is_there_for_the_next_on_the_file(method: str) -> None:
+    calls = [pool.FileCall(str(number), _asked, ()) for number in range(5)]
+    with pool.FilePool(2, method) as workers:
+        first, second, third = (dict(workers.run(calls, lambda _: None)) for _ in range(3))
+    assert first == second == third
+    assert len({*first.values(), os.getpid()}) == 3
 
 
 def test_traces_of_an_earlier_command_are_not_those_of_this_one(tmp_path: Path) -> None:
-    """Workers of a cluster outlive commands, and a file may be recorded anew under its name."""
-    file = RankFile(str(tmp_path / "rank.json"))
-    write(tmp_path / "rank.json", _steps(1, 5))
-    rank.look_at(file, RankSettings(command="first"))
-    write(tmp_path / "rank.json", _steps(1, 9))
-    found = rank.reduce_rank(file, RankSettings(command="second"))
-    assert isinstance(found, rank.ReducedRank)
-    assert len(decode(found.content, "rank").steps) == 8
+    """A process outlives commands, and a file may be recorded anew under its name."""
+    for rounds in (5, 9):
+        for number in (0, 1):
+            write(tmp_path / f"r{number}.json", _steps(1, rounds), **of_rank(number))
+        paths = [str(tmp_path / f"r{number}.json") for number in (0, 1)]
+        found = reduce_files(paths, RankSettings()).summaries
+        assert [len(each.steps) for each in found] == [rounds - 1] * 2
+
+
+def test_what_is_held_of_a_rank_goes_to_another_process_without_what_rules_say(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask may take it there; the trace goes along, so that the file is not read again."""
+    file, settings = RankFile(str(job / "rank-0001.json.gz")), RankSettings()
+    _, held = rank.look_at(None, file, settings)
+    assert held is not None
+    assert held.parcel is not None
+    assert sys.getsizeof(held) > held.parcel.nbytes > 100_000
+    monkeypatch.setattr(rank, "_read", None)
+    moved = pickle.loads(pickle.dumps(held, 5))  # noqa: S301 - our own
+    compared = rank.Compared(None, None)
+    (expected, _), (keys, held) = (
+        rank.found_keys(each, file, settings, compared) for each in (held, moved)
+    )
+    assert keys == expected
+    assert keys
+    left_out = replace(file, repeated=Repeated(frozenset({(0, 1)}), "twice"))
+    reduced, nothing = rank.reduce_held(held, left_out, settings)
+    assert isinstance(reduced, rank.ReducedRank)
+    assert nothing is None

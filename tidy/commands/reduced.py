@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..progress import ranks_read, say
 from ..readers.urls import is_url
 from ..readers.workers import best_method
-from ..reducing import NotSent, RankSettings, Reduced, is_few, reduce_files
+from ..reducing import RankSettings, Reduced, is_few, reduce_files
 from ..reducing.dask_pool import DaskPool
 from ..reducing.folder import has_text
 from ..reducing.pool import FilePool
@@ -27,8 +27,8 @@ def read_reduced(
 ) -> Reduced | None:
     """Return what came of all files; None where one process is to read the traces.
 
-    That is so where nothing is gained by workers and there are few, where more is asked for than
-    a summary has, and where a rule of the user's own says what only this process understands.
+    That is so where nothing is gained by workers and there are few, and where more is asked for
+    than a summary has.
     """
     paths = [path for path, _ in inputs.files]
     on_dask = options.dask or options.scheduler is not None
@@ -55,19 +55,16 @@ def read_reduced(
         options.step,
         command=uuid4().hex,
     )
-    try:
-        # Workers start before the bar does, whose thread a fork had better not see.
-        with (
-            DaskPool(options.scheduler, options.jobs)
-            if on_dask
-            else FilePool(count)
-            if in_workers
-            else nullcontext() as pool,
-            ranks_read(paths) as progress,
-        ):
-            reduced = reduce_files(paths, settings, pool, progress)
-    except NotSent:
-        return None
+    # Workers start before the bar does, whose thread a fork had better not see.
+    with (
+        DaskPool(options.scheduler, options.jobs)
+        if on_dask
+        else FilePool(count)
+        if in_workers
+        else nullcontext() as pool,
+        ranks_read(paths) as progress,
+    ):
+        reduced = reduce_files(paths, settings, pool, progress)
     for path, why in reduced.problems.items():
         inputs.refuse(path, why.text, is_foreign=why.is_foreign)
     inputs.take_read(reduced.read)

@@ -9,11 +9,9 @@ folder.py     all files: which are traces, which hold the same steps, and their 
 """
 
 from .folder import Reduced, is_few, reduce_files
-from .parcel import NotSent
 from .rank import Problem, RankFile, RankSettings, ReducedRank, reduce_rank
 
 __all__ = [
-    "NotSent",
     "Problem",
     "RankFile",
     "RankSettings",

@@ -6,27 +6,31 @@ from collections.abc import Mapping
 
 from ..account import waits_for_ranks
 from ..check.pipeline import CheckSettings
-from ..patterns.runner import run_on_ranks
+from ..patterns.runner import run_on_ranks, run_patterns
 from ..trace import Trace
 from .parcel import pack_outcomes
-from .rank import Compared, Look, RankFile, RankSettings, window_asked
+from .rank import Compared, HeldRank, Look, RankFile, RankSettings, window_asked
 
 
 def compare(
     looks: Mapping[RankFile, Look], settings: RankSettings, checks: CheckSettings
-) -> dict[RankFile, Compared]:
+) -> tuple[dict[RankFile, Compared], dict[str, HeldRank]]:
     """Compare the ranks of one job, whose traces are all in memory meanwhile.
 
-    Raises:
-        NotSent: a rule says what only this process understands.
+    Returns:
+        What is told of each, and by path what has to stay in this process since a rule says what
+        cannot be sent to another one.
     """
     traces = [_unpacked(file, look, settings) for file, look in looks.items()]
+    compared, held = dict[RankFile, Compared](), dict[str, HeldRank]()
     told = run_on_ranks(traces, checks.rules)
     waits = waits_for_ranks(traces)
-    return {
-        file: Compared(pack_outcomes(outcomes, trace), waited)
-        for file, trace, outcomes, waited in zip(looks, traces, told, waits, strict=True)
-    }
+    for file, trace, outcomes, waited in zip(looks, traces, told, waits, strict=True):
+        compared[file] = Compared(pack_outcomes(outcomes, trace), waited)
+        if compared[file].outcomes is None:
+            of_all = {**run_patterns(trace, checks.rules), **outcomes}
+            held[file.path] = HeldRank(file, looks[file].parcel, trace, of_all)
+    return compared, held
 
 
 def _unpacked(file: RankFile, look: Look, settings: RankSettings) -> Trace:

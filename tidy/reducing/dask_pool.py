@@ -10,11 +10,12 @@ import os
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from operator import itemgetter
 from typing import Any
 
 from ..errors import UsageError
 from ..readers.workers import without_interrupts
-from .pool import Answer, FileCall, LostCall, Watch, called, in_a_line
+from .pool import Answer, FileCall, LostCall, Watch, answer_of, in_a_line
 
 _PATIENCE_S = 30
 _MOST_DEATHS = 1  # of workers by one file, before it is given up
@@ -28,7 +29,7 @@ class DaskPool:
         count: how many processes such a cluster has; None for one a processor.
 
     Raises:
-        UsageError: Dask is not installed, or the scheduler cannot be reached.
+        UsageError: Dask is not installed, the scheduler cannot be reached, or no cluster starts.
     """
 
     def __init__(self, scheduler: str | None = None, count: int | None = None) -> None:
@@ -39,8 +40,8 @@ class DaskPool:
             raise UsageError(what) from error
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # problems are our lines
         self._scheduler, self._count = scheduler, count
-        self._addresses: list[str] = []
         self._client: Any = None
+        self._left = dict[str, Any]()  # futures of what calls left, by path
         self._opened = ExitStack()
 
     def __enter__(self) -> DaskPool:
@@ -61,6 +62,7 @@ class DaskPool:
 
     def __exit__(self, *_: object) -> None:
         """Leave the cluster, and end it if it was started here."""
+        self._left.clear()
         self._opened.close()
 
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
@@ -70,17 +72,16 @@ class DaskPool:
         number_of = {self._submit(call): number for number, call in enumerate(calls)}
         watch([])
         for future in as_completed(list(number_of), loop=self._client.loop):
-            number = number_of.pop(future)
-            answer, address = _result_of(future)
-            if address not in self._addresses:
-                self._addresses.append(address)
-            yield number, answer, self._addresses.index(address)
+            yield number_of.pop(future), _answer_of(future)
             watch([])
 
     def _submit(self, call: FileCall) -> Any:
-        # Not for the worker that has read the file: if that one dies, Dask leaves the call with no
-        # worker for ever, although others are allowed. Another one reads the file anew.
-        return self._client.submit(_apply, call.function, call.arguments, pure=False)
+        # For no certain worker: if that one dies, Dask leaves a call with none for ever, although
+        # others are allowed. By itself it prefers the one that has what the call before left, or
+        # takes that to another, and does the call before again if it is lost.
+        both = self._client.submit(_apply, self._left.pop(call.path, None), call, pure=False)
+        self._left[call.path] = self._client.submit(itemgetter(1), both, pure=False)
+        return self._client.submit(itemgetter(0), both, pure=False)
 
 
 def _start_cluster(count: int | None, opened: ExitStack) -> Any:
@@ -107,8 +108,11 @@ def _start_cluster(count: int | None, opened: ExitStack) -> Any:
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             )
-            opened.callback(lambda: starting.result().close())
-        return starting.result()
+            opened.callback(lambda: starting.exception() or starting.result().close())
+        try:
+            return starting.result()
+        except Exception as error:  # whatever a system refuses to Dask's processes and sockets
+            raise UsageError(f"--dask: no cluster starts: {in_a_line(error)}") from error
 
 
 def _check_address(scheduler: str) -> None:
@@ -132,17 +136,15 @@ def _connect(cluster: Any) -> Any:
     return Client(cluster, timeout=_PATIENCE_S, set_as_default=False)
 
 
-def _result_of(future: Any) -> tuple[Any, str]:
+def _answer_of(future: Any) -> Any:
     try:
-        packed, address = future.result()
-        return pickle.loads(packed), address  # noqa: S301 - what our own function gave
+        return pickle.loads(future.result())  # noqa: S301 - what our own function gave
     except Exception as error:  # KilledWorker, and what the cluster itself raises
-        return LostCall(f"the processes that read it failed: {in_a_line(error)}"), ""
+        return LostCall(f"the processes that read it failed: {in_a_line(error)}")
 
 
-def _apply(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
-    """Call a function, and say where; it runs in a worker."""
-    from distributed import get_worker
-
+def _apply(before: Any, call: FileCall) -> tuple[bytes, Any]:
+    """Return the answer of a call, and what it leaves; it runs in a worker."""
+    left = {} if before is None else {call.path: before}
     # Dask's own way of packing has no place for columns beside a trace.
-    return pickle.dumps(called(function, arguments), 5), get_worker().address
+    return pickle.dumps(answer_of(call, left), 5), left.get(call.path)

@@ -25,7 +25,7 @@ from .rank import (
     forget,
     found_keys,
     look_at,
-    reduce_rank,
+    reduce_held,
 )
 
 # Ranks are compared with all their traces in memory while these are no more than a few.
@@ -98,7 +98,6 @@ def reduce_files(
 
     Raises:
         UsageError: a trace has no such step as is asked for.
-        NotSent: a rule that compares ranks says what only one process understands.
     """
     files = [RankFile(path, place=_place(path)) for path in paths]
     work = _Work(files, settings, pool or Here(), progress)
@@ -115,7 +114,8 @@ class _Work:
     ) -> None:
         self._files, self._settings, self._pool = files, settings, pool
         self._progress, self._done = progress, list[str]()
-        self._worker: dict[str, int] = {}  # that holds a file's trace
+        self._here = Here()  # for files of which a rule says what no other process understands
+        self._stay = frozenset[str]()  # the paths of these
         self._result = Reduced()
 
     def of_few(self) -> Reduced:
@@ -145,7 +145,7 @@ class _Work:
             elif repeated is not None:
                 again[number] = RankFile(run.path, repeated, _place(run.path))
         if again:
-            made = self._call(reduce_rank, [*again.values()], {})
+            made = self._call(reduce_held, [*again.values()], {})
             for number, file in again.items():
                 reduced = made.get(file.path)
                 if reduced is not None:
@@ -172,15 +172,19 @@ class _Work:
                 looks[file] = look
             elif not repeated.is_all:
                 looks[replace(file, repeated=repeated)] = look
-        gone = [file for file in self._files if file.path not in {each.path for each in looks}]
-        self._call(forget, [each for each in gone if each.path in self._worker], {})
+        some = {each.path for each in looks}
+        gone = [path for path in self._result.read if path not in some]
+        for _ in self._pool.run([FileCall(path, forget, ()) for path in gone], lambda _: None):
+            pass
         return looks
 
     def _compared(
         self, files: Sequence[RankFile], looks: Mapping[RankFile, Look]
     ) -> dict[RankFile, Compared]:
         checks = self._settings.for_checks()
-        compared = compare({file: looks[file] for file in files}, self._settings, checks)
+        compared, held = compare({file: looks[file] for file in files}, self._settings, checks)
+        self._here.hold(held)
+        self._stay |= held.keys()
         keys = self._call(found_keys, files, {file: (each,) for file, each in compared.items()})
         everywhere = frozenset.intersection(*keys.values()) if keys else frozenset()
         return {file: replace(each, everywhere=everywhere) for file, each in compared.items()}
@@ -189,7 +193,7 @@ class _Work:
         """Add the summaries of all files that nothing was wrong with."""
         files = [file for file in files if file.path not in self._result.problems]
         made = self._call(
-            reduce_rank, files, {file: (each,) for file, each in compared.items()}, is_last=True
+            reduce_held, files, {file: (each,) for file, each in compared.items()}, is_last=True
         )
         read = [file.path for file in files if file.path in made]
         self._result.read = self._result.read or read
@@ -208,33 +212,32 @@ class _Work:
         *,
         is_last: bool = False,
     ) -> dict[str, Any]:
-        """What the function gives for each file; its problems are kept."""
-        calls = [
-            FileCall(
-                function,
-                (file, self._settings, *more.get(file, ())),
-                self._worker.get(file.path),
-            )
-            for file in files
-        ]
+        """Return what the function answers for each file; its problems are kept."""
         answers: dict[str, Any] = {}
+        for pool, some in (
+            (self._pool, [each for each in files if each.path not in self._stay]),
+            (self._here, [each for each in files if each.path in self._stay]),
+        ):
+            paths = [each.path for each in some]
+            calls = [
+                FileCall(each.path, function, (each, self._settings, *more.get(each, ())))
+                for each in some
+            ]
 
-        def watch(numbers: Sequence[int]) -> None:
-            if self._progress is not None:
-                self._progress(self._done, [files[each].path for each in numbers])
+            def watch(numbers: Sequence[int], paths: Sequence[str] = paths) -> None:
+                if self._progress is not None:
+                    self._progress(self._done, [paths[each] for each in numbers])
 
-        for number, given, worker in self._pool.run(calls, watch):
-            path = files[number].path
-            self._worker[path] = worker
-            answer = given
-            if isinstance(given, LostCall):
-                answer = Problem(given.why, traceback=given.traceback)
-            if isinstance(answer, Problem):
-                self._result.problems[path] = answer
-            else:
-                answers[path] = answer
-            if is_last:
-                self._done.append(path)
+            for number, given in pool.run(calls, watch):
+                answer = given
+                if isinstance(given, LostCall):
+                    answer = Problem(given.why, traceback=given.traceback)
+                if isinstance(answer, Problem):
+                    self._result.problems[paths[number]] = answer
+                else:
+                    answers[paths[number]] = answer
+                if is_last:
+                    self._done.append(paths[number])
         in_order = [file.path for file in files]
         problems = self._result.problems
         for path in in_order:

@@ -30,27 +30,28 @@ class Parcel:
         columns: list[pickle.PickleBuffer] = []
         return cls(pickle.dumps(trace, 5, buffer_callback=columns.append), columns)
 
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return len(self.data) + sum(each.raw().nbytes for each in self.columns)
+
     def trace(self) -> Trace:
         """Unpack the trace."""
         unpacked: Trace = pickle.loads(self.data, buffers=self.columns)  # noqa: S301 - our own
         return unpacked
 
 
-class NotSent(Exception):
-    """What a rule says cannot be sent to another process."""
-
-
-def pack_outcomes(outcomes: Mapping[str, Outcome], trace: Trace) -> bytes:
+def pack_outcomes(outcomes: Mapping[str, Outcome], trace: Trace) -> bytes | None:
     """Pack what rules say of a trace, without the trace, which is there where it is unpacked.
 
-    Raises:
-        NotSent: a rule's own value cannot be packed.
+    Returns:
+        None if a rule's own value cannot be packed.
     """
     file = BytesIO()
     try:
         _Packer(file, trace).dump(dict(outcomes))
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise NotSent from error
+    except Exception:  # whatever a value raises that is not made to be sent
+        return None
     return file.getvalue()
 
 

@@ -12,7 +12,7 @@ import pickle
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -29,15 +29,25 @@ _LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
 
 @dataclass(frozen=True, slots=True)
 class FileCall:
-    """A call of a function of a module, on what can be pickled.
+    """A call of a function of a module on a file, with what can be pickled.
 
     Attributes:
-        worker: the number of the one that is best asked, since it holds what is needed.
+        path: the file.
+        function: takes what the call before on this file left, None if it left nothing or that is
+            lost, and then the arguments. It returns its answer and what it leaves; a pool drops
+            what is left last when it ends.
     """
 
-    function: Callable[..., Any]
+    path: str
+    function: Callable[..., tuple[Any, Any]]
     arguments: tuple[Any, ...]
-    worker: int | None = None
+
+    def apply(self, left: dict[str, Any]) -> Any:
+        """Call the function on what is left by path, and return the answer."""
+        answer, leaves = self.function(left.pop(self.path, None), *self.arguments)
+        if leaves is not None:
+            left[self.path] = leaves
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class LostCall:
     traceback: str = ""
 
 
-Answer = tuple[int, Any, int]  # the number of a call, what it gave, and the worker that did
+Answer = tuple[int, Any]  # the number of a call, and its answer
 Watch = Callable[[Sequence[int]], None]  # is called with the numbers of the calls under way
 
 
@@ -68,11 +78,18 @@ class Pool(Protocol):
 class Here:
     """The process that asks, alone."""
 
+    def __init__(self) -> None:
+        self._left = dict[str, Any]()
+
+    def hold(self, left: Mapping[str, Any]) -> None:
+        """Take what calls before would have left, by path."""
+        self._left |= left
+
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
         """Call one after the other."""
         for number, call in enumerate(calls):
             watch([number])
-            yield number, call.function(*call.arguments), 0
+            yield number, call.apply(self._left)
 
 
 class FilePool:
@@ -86,6 +103,10 @@ class FilePool:
     def __init__(self, count: int, method: str | None = None) -> None:
         self._method = method
         self._workers: dict[int, Worker] = {}
+        self._asked = dict[
+            str, int
+        ]()  # the worker of the last call by path, which has what it left
+        self._here = Here()
         self._next, self._folder = 0, Path.cwd()
         with suppress(OSError):
             for _ in range(min(count, _MOST_ON_WINDOWS) if sys.platform == "win32" else count):
@@ -117,8 +138,9 @@ class FilePool:
             if self._workers and 0 < tries < _MOST_TRIES:  # all had died, and others were started
                 continue
             if not under_way:
-                for number, call in left:
-                    yield number, call.function(*call.arguments), -1
+                numbers = [number for number, _ in left]
+                for at, answer in self._here.run([call for _, call in left], lambda _: None):
+                    yield numbers[at], answer
                 return
             watch([*under_way.values()])
             by_pipe: dict[Any, int] = {self._workers[each].pipe: each for each in under_way}
@@ -129,7 +151,7 @@ class FilePool:
                     is_done, result = receive(self._workers[worker].pipe)
                 except (*GONE, pickle.UnpicklingError):
                     is_done, result = True, LostCall(self._replace(worker))
-                yield number, result if is_done else LostCall("what it gave cannot be sent"), worker
+                yield number, result if is_done else LostCall("what it gave cannot be sent")
 
     def _hand_out(self, left: deque[tuple[int, FileCall]], under_way: dict[int, int]) -> None:
         """Give each idle worker a call, if there is one that no other worker is asked for."""
@@ -137,12 +159,12 @@ class FilePool:
             if worker in under_way:
                 continue
             for at, (number, call) in enumerate(left):
-                if call.worker in (None, worker) or call.worker not in self._workers:
+                asked = self._asked.get(call.path)
+                if asked in (None, worker) or asked not in self._workers:
                     del left[at]
                     try:
-                        task = _apply, (str(self._folder), call.function, call.arguments)
-                        send(self._workers[worker].pipe, task)
-                        under_way[worker] = number
+                        send(self._workers[worker].pipe, (_apply, (str(self._folder), call)))
+                        under_way[worker], self._asked[call.path] = number, worker
                     except GONE:
                         self._replace(worker)
                         left.insert(at, (number, call))
@@ -168,18 +190,22 @@ class FilePool:
         return f"the process that read it was ended{killed}; is there enough memory?"
 
 
-def _apply(call: tuple[str, Callable[..., Any], tuple[Any, ...]]) -> Any:
+# In a worker, which is of one pool: what calls left, by path.
+_left: dict[str, Any] = {}
+
+
+def _apply(given: tuple[str, FileCall]) -> Any:
     """Call a function in the folder in which this process would; it runs in a worker."""
-    folder, function, arguments = call
+    folder, call = given
     if str(Path.cwd()) != folder:
         os.chdir(folder)
-    return called(function, arguments)
+    return answer_of(call, _left)
 
 
-def called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What a function gives, or `LostCall` where it raises."""
+def answer_of(call: FileCall, left: dict[str, Any]) -> Any:
+    """Return the answer of a call, or `LostCall` if it raises."""
     try:
-        return function(*arguments)
+        return call.apply(left)
     except Exception as error:
         said = "".join(traceback.format_exception(error))
         return LostCall(f"the process that read it failed: {in_a_line(error)}", said)

@@ -1,10 +1,10 @@
 """One file of one rank: read, checked and reduced to its summary, where the file lies.
 
-`reduce_rank` does it at once and holds nothing afterwards. What the ranks of a job say of each
-other comes between reading and reducing, so that the same is done in three calls, too: `look_at`
-reads and runs the rules, `found_keys` judges with what the other ranks tell, and `reduce_rank`
-weighs. The process keeps the trace from the first to the last of them; one that does not have it,
-because another process died, reads the file again.
+`reduce_rank` does it at once. What the ranks of a job say of each other comes between reading and
+reducing, so that the same is done in three calls, too: `look_at` reads and runs the rules,
+`found_keys` judges with what the other ranks tell, and `reduce_held` weighs. Each leaves what it
+holds of the file to the next; if that is lost, as with the process that had it, the next one reads
+the file again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class RankSettings:
         folders: where the sources of the project are, whose comments accept findings.
         savings, warn_from: as for `weigh`.
         step: the step to look at alone, as `--step` names it; None for the window.
-        command: tells a command from an earlier one on the same cluster, whose traces are not those
-            of this one even where the paths are.
+        command: tells a command from an earlier one on the same cluster, whose rules are not those
+            of this one even if their files have the same paths.
     """
 
     select: Sequence[str] = ()
@@ -69,7 +69,6 @@ class RankSettings:
                 warn_from=self.warn_from,
             )
             _made[:] = [(self, made)]
-            _kept.clear()
         return _made[0][1]
 
 
@@ -140,27 +139,52 @@ class Compared:
     """What the other ranks of its job tell of a rank.
 
     Attributes:
-        outcomes: what rules that compare ranks say of it; see `pack_outcomes`.
+        outcomes: what rules that compare ranks say of it, see `pack_outcomes`; None if it cannot be
+            sent, and is held with the trace.
         waits: how long its collectives wait for them.
         everywhere: code and location of findings that all these ranks have.
     """
 
-    outcomes: bytes
+    outcomes: bytes | None
     waits: RankWaits | None
     everywhere: frozenset[Key] = frozenset()
 
-
-@dataclass(slots=True)
-class _Kept:
-    file: RankFile
-    trace: Trace
-    outcomes: Mapping[str, Outcome]
-    report: CheckedTrace | None = None
+    def outcomes_of(self, trace: Trace) -> dict[str, Outcome]:
+        """Return what came packed, of the trace that it is about."""
+        return {} if self.outcomes is None else unpack_outcomes(self.outcomes, trace)
 
 
-# In this process: the settings that were used last, and traces between the calls.
+class HeldRank:
+    """What one call on a file leaves to the next.
+
+    Args:
+        parcel: the trace as it was read, which is what goes along to another process; None to read
+            the file again there.
+        trace: its window as it was asked for; None to unpack the parcel.
+        outcomes: what rules say of that.
+    """
+
+    def __init__(
+        self,
+        file: RankFile,
+        parcel: Parcel | None,
+        trace: Trace | None = None,
+        outcomes: Mapping[str, Outcome] | None = None,
+    ) -> None:
+        self.file, self.parcel, self.trace, self.outcomes = file, parcel, trace, outcomes
+        self.report: CheckedTrace | None = None
+
+    def __reduce__(self) -> tuple[type[HeldRank], tuple[RankFile, Parcel | None]]:
+        """Leave what rules say behind: they may say what no other process understands."""
+        return HeldRank, (self.file, self.parcel)
+
+    def __sizeof__(self) -> int:
+        """Return how many bytes would go to another process, by which Dask decides that."""
+        return 1 << 10 if self.parcel is None else self.parcel.nbytes
+
+
+# In this process: the settings that were used last.
 _made: list[tuple[RankSettings, CheckSettings]] = []
-_kept: dict[str, _Kept] = {}
 
 
 def reduce_rank(
@@ -168,25 +192,31 @@ def reduce_rank(
 ) -> ReducedRank | Problem:
     """Read, check and reduce one file to its summary.
 
-    Nothing of the trace is held afterwards.
-
     Args:
         compared: what other ranks tell of it; None for what it tells by itself.
     """
+    return reduce_held(None, file, settings, compared)[0]
+
+
+def reduce_held(
+    held: HeldRank | None, file: RankFile, settings: RankSettings, compared: Compared | None = None
+) -> tuple[ReducedRank | Problem, None]:
+    """Do what `reduce_rank` does with what is held of a file, and leave nothing."""
     try:
-        report = _judged(file, settings, compared)
+        report = _judged(held, file, settings, compared).report
     except _Failed as failed:
-        return failed.problem
-    finally:
-        _kept.pop(file.path, None)
+        return failed.problem, None
+    assert report is not None
     if compared is not None and compared.waits is not None:
         report = replace(report, waits=compared.waits, everywhere=compared.everywhere)
     tracebacks = {code: crash.traceback for code, crash in report.crashed.items()}
-    return ReducedRank(encode(summarise(report, _origin(file))), tracebacks)
+    return ReducedRank(encode(summarise(report, _origin(file))), tracebacks), None
 
 
-def look_at(file: RankFile, settings: RankSettings) -> Look | Problem:
-    """Read a file, run the rules, and keep the trace for what follows."""
+def look_at(
+    _held: HeldRank | None, file: RankFile, settings: RankSettings
+) -> tuple[Look | Problem, HeldRank | None]:
+    """Read a file, run the rules, and leave both to what follows."""
     try:
         read = _read(file)
         info = read.info
@@ -195,25 +225,26 @@ def look_at(file: RankFile, settings: RankSettings) -> Look | Problem:
         look = Look(info.rank, info.world_size, stretches_in(read), bool(read.steps), parcel)
         trace = window_asked(read, file, settings)
     except _Failed as failed:
-        return failed.problem
-    _kept[file.path] = _Kept(file, trace, run_patterns(trace, settings.for_checks().rules))
-    return look
+        return failed.problem, None
+    outcomes = run_patterns(trace, settings.for_checks().rules)
+    return look, HeldRank(file, parcel, trace, outcomes)
 
 
 def found_keys(
-    file: RankFile, settings: RankSettings, compared: Compared
-) -> frozenset[Key] | Problem:
-    """Code and location of what is found, with what other ranks tell of the trace."""
+    held: HeldRank | None, file: RankFile, settings: RankSettings, compared: Compared
+) -> tuple[frozenset[Key] | Problem, HeldRank | None]:
+    """Return code and location of what is found, with what other ranks tell of the trace."""
     try:
-        report = _judged(file, settings, compared)
+        held = _judged(held, file, settings, compared)
     except _Failed as failed:
-        return failed.problem
-    return frozenset((each.code, each.location) for each in report.found)
+        return failed.problem, None
+    assert held.report is not None
+    return frozenset((each.code, each.location) for each in held.report.found), held
 
 
-def forget(file: RankFile, _settings: RankSettings) -> None:
-    """Hold nothing of a file any more."""
-    _kept.pop(file.path, None)
+def forget(_held: HeldRank | None) -> tuple[None, None]:
+    """Leave nothing of a file any more."""
+    return None, None
 
 
 class _Failed(Exception):
@@ -263,15 +294,17 @@ def window_asked(trace: Trace, file: RankFile, settings: RankSettings) -> Trace:
         raise _Failed(Problem(problem, is_usage=True)) from error
 
 
-def _judged(file: RankFile, settings: RankSettings, compared: Compared | None) -> CheckedTrace:
+def _judged(
+    held: HeldRank | None, file: RankFile, settings: RankSettings, compared: Compared | None
+) -> HeldRank:
+    """Return what is held of a file with its report, made anew as far as it is lost."""
     checks = settings.for_checks()
-    kept = _kept.get(file.path)
-    if kept is None or kept.file != file:
-        trace = window_asked(_read(file), file, settings)
-        kept = _Kept(file, trace, run_patterns(trace, checks.rules))
-        if compared is not None:
-            _kept[file.path] = kept
-    if kept.report is None:
-        told = {} if compared is None else unpack_outcomes(compared.outcomes, kept.trace)
-        (kept.report,) = judge([(kept.trace, {**kept.outcomes, **told})], checks)
-    return kept.report
+    if held is None or held.file != file or held.trace is None or held.outcomes is None:
+        parcel = None if held is None else held.parcel
+        trace = window_asked(_read(file) if parcel is None else parcel.trace(), file, settings)
+        held = HeldRank(file, parcel, trace, run_patterns(trace, checks.rules))
+    if held.report is None:
+        assert held.trace is not None
+        told = {} if compared is None else compared.outcomes_of(held.trace)
+        (held.report,) = judge([(held.trace, {**(held.outcomes or {}), **told})], checks)
+    return held
