@@ -8,8 +8,8 @@ clocks.py     the ranks' clocks, set by the ends of collectives
 roles.py      which ranks do the same work, and what corresponds in it
 stretches.py  numbers and medians of columns in stretches
 waits.py      transfer told from waiting
-chain.py      a rank's own time between collectives
-own_time.py   that time in a step, above that of the others of its role
+own_time.py   a rank's own time in a step, above that of the others of its role
+chain.py      that time between collectives
 lateness.py   which ranks stay late, and which are late now and then
 waves.py      in which order collectives can be computed
 replay.py     what a late rank costs the job
@@ -24,14 +24,13 @@ heat_map.py   ranks against steps
 
 from .bubbles import bubbles_ns
 from .causes import LateCause, RankWork, cause_of, rank_work
-from .chain import Chain, chain_of
+from .chain import Chain, chain_of, excess_of
 from .clocks import Clocks, align
 from .heat_map import HeatMap, heat_map
 from .lateness import Lateness, Verdict, judged, lateness_of
 from .links import SlowLink, bandwidth, slow_links
 from .matching import Matched, match
 from .of_trace import collectives_of
-from .own_time import excess_of
 from .parallelism import parallelism_of
 from .reasons import LateReason, UnevenWork, reason_of, uneven_work
 from .replay import JobReplay, replay_of

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .matching import Matched
-from .table import Bools, Ints
+from .own_time import OwnTime, above_others_of, own_time_of
+from .table import Bools, Floats, Ints
 
 # A kernel that starts so soon after another one may have been queued behind it.
 _AT_ONCE_NS = 20_000
@@ -38,6 +39,7 @@ class Chain:
             that one ended and starts at once after it; -1 if none.
         own_start_ns, own_end_ns: the rank's own time at its start and at its end.
         first_ns: the first start of each rank, by its clock; shape (r,).
+        own: the own time of ranks by steps.
     """
 
     before: Ints
@@ -50,6 +52,7 @@ class Chain:
     own_start_ns: Ints
     own_end_ns: Ints
     first_ns: Ints
+    own: OwnTime
 
 
 def chain_of(matched: Matched) -> Chain:
@@ -89,8 +92,22 @@ def chain_of(matched: Matched) -> Chain:
     base = np.where(follows, needs_ns[ended], 0) if len(ended) else ended
     return Chain(
         ended, follows, arrives - base, arrives, needs_ns, _needed_before(matched, needs),
-        behind, own_start, own_end, first_ns,
+        behind, own_start, own_end, first_ns, own_time_of(matched, own_end),
     )  # fmt: skip
+
+
+def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
+    """Return by how much more own time a rank has spent in the step when it comes; shape (m,).
+
+    That is above the median of what the other ranks of its role have spent when they come to what
+    corresponds. It is 0 where that cannot be told: without others, in the first step and after
+    one that was not recorded, and for collectives that are not `known`; shape (c,).
+    """
+    base = chain.own.base_ns[matched.place, chain.own.column]
+    spent = chain.own_start_ns - base
+    some = np.repeat(known, matched.count) & np.isfinite(base)
+    late = above_others_of(some, matched.slot, spent)
+    return np.nan_to_num(late)
 
 
 class _Order:

@@ -14,7 +14,6 @@ import numpy as np
 
 from .chain import Chain
 from .matching import Matched
-from .own_time import own_time_of
 from .table import Floats, Ints
 from .waits import MemberWaits
 
@@ -80,7 +79,7 @@ class Lateness:
 
 def lateness_of(matched: Matched, waits: MemberWaits, chain: Chain) -> Lateness:
     """Judge each rank."""
-    own = own_time_of(matched, chain)
+    own = chain.own
     # What only leads to the first step, or to one after a gap, is no whole step.
     inside = np.isfinite(own.own_ns).any(axis=0)
     late, kept = own.late_ns[:, inside], own.steps[inside]

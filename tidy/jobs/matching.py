@@ -105,6 +105,12 @@ class Matched:
         return _waited_ns(self.start_ns, self.end_ns, self.blocked_ns)
 
     @property
+    def steps(self) -> Ints:
+        """The numbers of the steps in which there are collectives, ascending."""
+        steps: Ints = np.unique(self.step[self.step >= 0])
+        return steps
+
+    @property
     def collective(self) -> Ints:
         """The collective of each member; shape (m,)."""
         return np.repeat(np.arange(len(self.group)), np.diff(self.first))

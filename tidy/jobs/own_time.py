@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .chain import Chain
 from .matching import Matched
 from .stretches import above_others
 from .table import Bools, Floats, Ints
@@ -35,8 +34,12 @@ class OwnTime:
     late_ns: Floats
 
 
-def own_time_of(matched: Matched, chain: Chain) -> OwnTime:
-    """Add up the own time of ranks by steps, and compare it."""
+def own_time_of(matched: Matched, own_end_ns: Ints) -> OwnTime:
+    """Add up the own time of ranks by steps, and compare it.
+
+    Args:
+        own_end_ns: the rank's own time at the end of each member, see `Chain`; shape (m,).
+    """
     ranks = len(matched.ranks)
     steps, column = np.unique(matched.step[matched.collective], return_inverse=True)
     column = column.reshape(-1)
@@ -45,7 +48,7 @@ def own_time_of(matched: Matched, chain: Chain) -> OwnTime:
     by_end = np.argsort(matched.end_ns, kind="stable")
     last[cell[by_end]] = by_end  # of several with one place the last one stays
     there = last >= 0
-    own = np.where(there, chain.own_end_ns[last] if len(cell) else 0, np.nan)
+    own = np.where(there, own_end_ns[last] if len(cell) else 0, np.nan)
     own, last = own.reshape(ranks, len(steps)), last.reshape(ranks, len(steps))
     base = np.full(own.shape, np.nan)
     follows = (np.diff(steps) == 1) & (steps[:-1] >= 0)
@@ -54,21 +57,6 @@ def own_time_of(matched: Matched, chain: Chain) -> OwnTime:
     role = np.where(last >= 0, matched.role[last] if len(cell) else 0, -1)
     late = above_others_of(np.isfinite(own).reshape(-1), role.reshape(-1), own.reshape(-1))
     return OwnTime(steps, column, last, base, own, late.reshape(own.shape))
-
-
-def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
-    """Return by how much more own time a rank has spent in the step when it comes; shape (m,).
-
-    That is above the median of what the other ranks of its role have spent when they come to what
-    corresponds. It is 0 where that cannot be told: without others, in the first step and after
-    one that was not recorded, and for collectives that are not `known`; shape (c,).
-    """
-    own = own_time_of(matched, chain)
-    base = own.base_ns[matched.place, own.column]
-    spent = chain.own_start_ns - base
-    some = np.repeat(known, matched.count) & np.isfinite(base)
-    late = above_others_of(some, matched.slot, spent)
-    return np.nan_to_num(late)
 
 
 def above_others_of(some: Bools, family: Ints, values: Floats) -> Floats:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .chain import Chain
+from .chain import Chain, excess_of
 from .matching import Matched
-from .own_time import OwnTime, excess_of, own_time_of
 from .stretches import medians
 from .table import Bools, Floats, Ints
 from .waits import MemberWaits
@@ -27,7 +26,7 @@ class JobReplay:
     """A job that can be run again.
 
     Attributes:
-        matched, chain, waits, own: what was recorded.
+        matched, chain, waits: what was recorded.
         waves: collectives that can be computed at once; see `waves_of`.
         lag_ns: by how much each member comes later in its rank's own time since the last step than
             in that of the others of its role, at most by what the rank is late in the step; (m,).
@@ -42,7 +41,6 @@ class JobReplay:
     matched: Matched
     chain: Chain
     waits: MemberWaits
-    own: OwnTime
     waves: Waves
     lag_ns: Floats
     ready_ns: Floats
@@ -72,15 +70,15 @@ class JobReplay:
     def _saved(self, place: int, mine: Ints) -> tuple[Floats, Floats]:
         """Return own times of a rank, and how much of each is saved until then; both ascend."""
         at_ns, saved_ns, total = [0.0], [0.0], 0.0
-        column = self.own.column[mine]
-        for number in range(len(self.own.steps)):
-            late = float(self.own.late_ns[place, number])
+        column = self.chain.own.column[mine]
+        for number in range(len(self.chain.own.steps)):
+            late = float(self.chain.own.late_ns[place, number])
             if not late > 0:  # or not known
                 continue
             of_step = mine[column == number]
             order = of_step[np.argsort(self.chain.own_start_ns[of_step], kind="stable")]
-            base = float(self.own.base_ns[place, number])
-            end = base + float(self.own.own_ns[place, number])
+            base = float(self.chain.own.base_ns[place, number])
+            end = base + float(self.chain.own.own_ns[place, number])
             at_ns += [base, *self.chain.own_start_ns[order].tolist(), end]
             saved_ns += [total, *(total + self.lag_ns[order]).tolist(), total + late]
             total += late
@@ -90,24 +88,25 @@ class JobReplay:
 
 def replay_of(matched: Matched, chain: Chain, waits: MemberWaits) -> JobReplay:
     """Prepare a job to be run again, and run it unchanged."""
-    waves, own = waves_of(matched, chain), own_time_of(matched, chain)
-    lag = _lags(matched, chain, own, excess_of(matched, chain, waits.is_known))
-    ready = _ready(matched, chain, own, lag)
+    waves = waves_of(matched, chain)
+    lag = _lags(matched, chain, excess_of(matched, chain, waits.is_known))
+    ready = _ready(matched, chain, lag)
     ends = _run(matched, chain, waits, waves, ready, chain.needs_ns.astype(float))
     knows = matched.knows_waits and bool((matched.blocked_ns >= 0).all())
     if not len(ends):
-        return JobReplay(matched, chain, waits, own, waves, lag, ready, ends, 0.0, knows)
+        return JobReplay(matched, chain, waits, waves, lag, ready, ends, 0.0, knows)
     first = matched.first[:-1]
     recorded = waits.arrival_ns + (matched.end_ns - matched.start_ns)
     recorded = np.maximum.reduceat(recorded, first)
     start = int(waits.arrival_ns.min())
     length = max(int(recorded.max()) - start, 1)
     error = (float(ends.max()) - (int(recorded.max()) - start)) / length
-    return JobReplay(matched, chain, waits, own, waves, lag, ready, ends, error, knows)
+    return JobReplay(matched, chain, waits, waves, lag, ready, ends, error, knows)
 
 
-def _lags(matched: Matched, chain: Chain, own: OwnTime, excess: Floats) -> Floats:
+def _lags(matched: Matched, chain: Chain, excess: Floats) -> Floats:
     """Let what a rank is behind by only grow within a step, up to what it is late by; (m,)."""
+    own = chain.own
     late = np.nan_to_num(own.late_ns)[matched.place, own.column]
     lag = np.rint(np.clip(excess, 0, np.maximum(late, 0))).astype(np.int64)
     cell = matched.place * len(own.steps) + own.column
@@ -120,14 +119,14 @@ def _lags(matched: Matched, chain: Chain, own: OwnTime, excess: Floats) -> Float
     return result
 
 
-def _ready(matched: Matched, chain: Chain, own: OwnTime, lag: Floats) -> Floats:
+def _ready(matched: Matched, chain: Chain, lag: Floats) -> Floats:
     """Return when members are ready, those that were queued as others that were not; shape (m,)."""
     ready = chain.arrives_ns.astype(float)
     is_queued = chain.behind >= 0
     queued = np.flatnonzero(is_queued)
     if not len(queued):
         return ready
-    base = own.base_ns[matched.place, own.column]
+    base = chain.own.base_ns[matched.place, chain.own.column]
     spent = chain.own_start_ns - lag - base
     tells = np.flatnonzero(~is_queued & np.isfinite(spent))
     tells = tells[np.argsort(matched.slot[tells], kind="stable")]

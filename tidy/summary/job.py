@@ -30,11 +30,11 @@ from ..jobs import (
     waits_of,
 )
 from ..jobs.lateness import FEWEST_STEPS, MOST_JITTER
+from ..jobs.table import MOST_RANKS
 from ..trace import count_text
 from .late_ranks import LateRanks, late_ranks
 from .summary import Summary
 
-LARGEST_RANK = 1 << 31  # a trace that claims more is damaged
 MOST_COLUMNS = 60
 _MOST_UNMATCHED = 0.1  # of all that was recorded, for something to be said of who is late
 
@@ -74,7 +74,7 @@ class Job:
     @cached_property
     def step_count(self) -> int:
         """The number of steps in which there are collectives."""
-        return len(np.unique(self.matched.step[self.matched.step >= 0]))
+        return len(self.matched.steps)
 
     @property
     def ordinary_ns(self) -> float:
@@ -94,7 +94,7 @@ class Job:
     @cached_property
     def bubble_ns(self) -> dict[int, int]:
         """By rank what it waits in a step for other stages of a pipeline, if it is in one."""
-        steps = np.unique(self.matched.step[self.matched.step >= 0])
+        steps = self.matched.steps
         waited = bubbles_ns(self.matched, self.waits, steps).sum(axis=1)
         return {
             rank: round(float(ns) / len(steps))
@@ -145,7 +145,7 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
         return None
     given = tuple(rank for rank in ranks if rank is not None)
     world_size = max((each.run.world_size or 0 for each in ordered), default=0)
-    is_sane = world_size <= LARGEST_RANK and all(0 <= each < LARGEST_RANK for each in given)
+    is_sane = world_size <= MOST_RANKS and all(0 <= each < MOST_RANKS for each in given)
     missing = _missing(given, world_size) if is_sane else ()
     unknown = [_missing_text(given, missing, world_size)] if missing else []
     compared = [each for each in ordered if is_sane and len(each.collectives)]
@@ -230,7 +230,7 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
         what = "" if unknown == members else f" {unknown:,} of {members:,}"
         return f"what else ranks compute beside{what} collectives is not recorded"
     if len(lateness.steps) < FEWEST_STEPS:
-        known, told = len(np.unique(matched.step[matched.step >= 0])), len(lateness.steps)
+        known, told = len(matched.steps), len(lateness.steps)
         if known > FEWEST_STEPS:
             few = f"{told or 'none'} of {known:,} steps with collectives"
             follow = "follow" if told > 1 else "follows"
