@@ -283,7 +283,7 @@ class Recorder(Harmless):
             return
         is_end = what == "end"
         can_stop = self._thread.may_stop and self._backend.can_stop(self._at_step)
-        if not can_stop or not (is_end or self._backend.is_between_ops(self._at_step)):
+        if not can_stop or not (is_end or self._backend.may_cut(self._at_step, self._length)):
             self._due = what
             return
         self._due, self.busy = "", True

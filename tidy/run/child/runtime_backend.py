@@ -10,6 +10,7 @@ from .backend import Backend
 from .kept import os, time
 from .made_places import MadePlaces
 from .repeated_calls import RepeatedCalls
+from .stages import PieceLength
 
 _EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
 
@@ -105,7 +106,7 @@ class RuntimeBackend(Backend):
         in_step = not at_step and self._profiler.is_inside("Optimizer.step#")
         return self._per_thread.depth == 0 and not in_step
 
-    def is_between_ops(self, at_step: bool) -> bool:
+    def may_cut(self, at_step: bool, length: PieceLength) -> bool:
         """Tell whether no op is under way on this thread; a cut would lose it."""
         return not self._profiler.is_inside_operator()
 

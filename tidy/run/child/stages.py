@@ -26,7 +26,7 @@ ROUND = (FULL, LIGHT, BARE, SKIP)  # the stages of one recording, and up to the 
 _FIRST_NS, _SHORTEST_NS = 50_000_000, 50_000_000
 _LONGEST_NS = 800_000_000  # a process that is killed loses about the last second
 _NBYTES = 12 << 20  # about what a piece should be; PyTorch takes eight times that to make it
-_WAIT_FOR_STEP_NS = 200_000_000
+_WAIT_NS = 200_000_000  # for the end of a step, and of an optimizer's work
 # Steps of very many small ops take long to put together, and so many of them tell what there is;
 # ten are too long that are more than this part of the most that is to be recorded.
 _ENOUGH_STEPS, _USUAL_STEPS, _LARGE = 4, 10, 1 / 8
@@ -147,7 +147,7 @@ class PieceLength:
     Attributes:
         piece_ns: how long the next piece is to be.
         cut_ns: from when on the piece is to be cut at a step, which is a better place for it.
-        late_ns: from when on it is to be cut anywhere.
+        late_ns: from when on it is to be cut anywhere, but where that can wait a little longer.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,12 @@ class PieceLength:
         self.cut_ns = self._began_ns + self.piece_ns
         self.late_ns = self.cut_ns
         if self._has_steps:
-            self.late_ns += min(self.piece_ns, _WAIT_FOR_STEP_NS)
+            self.late_ns += min(self.piece_ns, _WAIT_NS)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the cut has waited for so long that any place will do."""
+        return time.time_ns() > self.late_ns + _WAIT_NS
 
     def took(self, stopped_ns: int, nbytes: int, step_count: int) -> None:
         """The piece that was stopped then takes so many bytes, and has so many ends of steps."""

@@ -11,6 +11,7 @@ from . import worker_reports
 from .backend import Backend
 from .kept import gc, os, thread, time
 from .repeated_calls import RepeatedCalls
+from .stages import PieceLength
 from .torch_frames import TorchFrames
 from .uncompiled import leave_uncompiled
 
@@ -36,7 +37,7 @@ class TorchBackend(Backend):
         self._torch = sys.modules["torch"]
         self._hooks: dict[int, Any] = {}
         self._starting = self._started = False
-        self._frames, self._owner = TorchFrames(self._torch), 0
+        self._frames, self._owner = TorchFrames(self._torch, settings.get("ours", "")), 0
         self._log = KinetoLog(self._torch)
 
     def _stepping(self) -> tuple[Any, Any]:
@@ -98,9 +99,18 @@ class TorchBackend(Backend):
         task = getattr(self._torch._C, "_current_graph_task_id", None)
         return task is None or task() == -1
 
-    def is_between_ops(self, at_step: bool) -> bool:
-        """Tell whether no op is under way on this thread; a cut in it may crash."""
-        return at_step or self._frames.are_between_ops(sys._getframe(1))
+    def may_cut(self, at_step: bool, length: PieceLength) -> bool:
+        """Tell whether no op is under way on this thread; a cut in it may crash.
+
+        Nor is it in an optimizer's own work, if that ends soon: what is updated after the cut would
+        be in no step of it.
+        """
+        if at_step:
+            return True
+        frame = sys._getframe(1)
+        if not self._frames.are_between_ops(frame):
+            return False
+        return length.is_overdue or not self._frames.are_in_optimizer(frame)
 
     @property
     def ranges(self) -> Any:

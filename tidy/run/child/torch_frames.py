@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from .kept import os, thread
+from .lines import user_files
 
 # Files and folders of PyTorch whose functions are called, and call others, in no operator.
 _BETWEEN_OPS = (
@@ -30,12 +31,18 @@ _THREADING = os.path.join("", "threading.py")
 class TorchFrames:
     """Looks at the frames of threads.
 
+    Args:
+        torch: the module.
+        ours: the folder whose files are not the user's.
+
     Attributes:
         others: threads that were seen in functions of PyTorch, beside the one that is recorded.
     """
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, ours: str = "") -> None:
+        self._is_users: Any = user_files(ours)
         self._folder = os.path.join(os.path.dirname(torch.__file__), "")
+        self._optimizers = os.path.join(self._folder, "optim", "")
         self._between_ops, self._its_own = (
             tuple(self._folder + os.path.join(*each) for each in places)
             for places in (_BETWEEN_OPS, _ITS_OWN)
@@ -64,6 +71,20 @@ class TorchFrames:
                 return False
             frame = frame.f_back
         return True
+
+    def are_in_optimizer(self, frame: FrameType | None) -> bool:
+        """Tell whether an optimizer works below this frame, its thread's innermost.
+
+        While it calls the script, as LBFGS does for a loss, the script works and not it.
+        """
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(self._optimizers):
+                return True
+            if self._is_users[file]:
+                return False
+            frame = frame.f_back
+        return False
 
     def look_for_others(self, recorded: int) -> None:
         """Look where all threads are but the one with this identifier.
