@@ -22,6 +22,7 @@ from ..environment import environment
 
 fsspec = pytest.importorskip("fsspec", reason="needs the extra dask")
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+dask = pytest.importorskip("dask", reason="needs the extra dask")
 
 pytestmark = [
     pytest.mark.slow,
@@ -134,7 +135,8 @@ def test_what_cannot_be_is_one_line(job: Path) -> None:
     assert result.err.startswith("tidy: nosuch://bucket/x.json: cannot be read: ")
     page = tidy("report", job, "--dask", "--format", "html")
     assert page.err.startswith("tidy: --dask: what is asked for needs the traces here")
-    result = tidy("report", job, "--scheduler", "tcp://127.0.0.1:9")
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        result = tidy("report", job, "--scheduler", "tcp://127.0.0.1:9")
     assert result.code == 2
     assert result.err.startswith("tidy: --scheduler tcp://127.0.0.1:9: cannot be reached")
 

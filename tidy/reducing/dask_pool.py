@@ -17,7 +17,6 @@ from ..errors import UsageError
 from ..readers.workers import without_interrupts
 from .pool import Answer, FileCall, LostCall, Watch, answer_of, in_a_line
 
-_PATIENCE_S = 30
 _MOST_DEATHS = 1  # of workers by one file, before it is given up
 
 
@@ -133,7 +132,8 @@ def _check_address(scheduler: str) -> None:
 def _connect(cluster: Any) -> Any:
     from distributed import Client
 
-    return Client(cluster, timeout=_PATIENCE_S, set_as_default=False)
+    # It waits as long as Dask's configuration says: comm.timeouts.connect, by default 30 s.
+    return Client(cluster, set_as_default=False)
 
 
 def _answer_of(future: Any) -> Any:
