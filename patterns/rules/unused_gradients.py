@@ -71,6 +71,9 @@ _NOTED = "# tidy_parameters [[[10], 1], [[11], 1]]\n"
 _NEARER = _linear(9) + _linear(8)
 _ALL_NOTED = "# tidy_parameters [[[6], 2], [[6, 5], 2], [[10], 1]]\n"
 _ONE_NOTED = _ALL_NOTED.replace("2]", "1]")
+_OF_THEIR_SHAPE = " | float[6, 5], float[6, 5]"
+_RESIDUAL = f"aten::add seq=30{_OF_THEIR_SHAPE}"
+_THROUGH_IT = under(f"{NODE}AddBackward0 > AddBackward0 seq=30/1")
 _LISTS = under("Optimizer.step#SGD.step", "aten::_foreach_add_ | TensorList[]")
 
 
@@ -107,11 +110,11 @@ class UnusedGradients(Pattern):
     models that only give targets under `torch.no_grad()`, or detach their output.
     Cannot see: It misses frozen parts nearer to the loss than what is trained if their parameters
     have the shapes of trained ones, or those of tensors that the script computes with itself, as it
-    would with their gradients. Optimizers that keep parameters in other shapes, as sharded
-    ones do, are not checked. In a trace that `tidy run` did not record it misses all that is nearer
-    to the loss, and all of the shapes of trained ones, and does not know an optimizer that steps in
-    no recorded step; lists of more than 30 tensors, of which PyTorch records no shapes, are not
-    checked.
+    would with their gradients: outside of modules and of what a backward goes through. Optimizers
+    that keep parameters in other shapes, as sharded ones do, are not checked. In a trace that
+    `tidy run` did not record it misses all that is nearer to the loss, and all of the shapes of
+    trained ones, and does not know an optimizer that steps in no recorded step; lists of more than
+    30 tensors, of which PyTorch records no shapes, are not checked.
     """
 
     code = "TDY704"
@@ -134,6 +137,26 @@ class UnusedGradients(Pattern):
         Quiet("of-two-losses", _NOTED + _trained(_called(_HEAD), _called(_SAME), _LISTS)),
         Quiet("of-a-checkpoint", _NOTED + _trained(_called(_HEAD, _RECOMPUTED), _LISTS)),
         Fires("nearer-to-the-loss", _NOTED + _trained(_NEARER, _layer(7, 10, 11), _LISTS), 3, AT),
+        Fires(
+            "residuals-of-their-shapes",
+            _NOTED + _trained(_RESIDUAL, _THROUGH_IT, _NEARER, _layer(7, 10, 11), _LISTS),
+            events=3,
+            at=AT,
+        ),
+        Fires(
+            "in-a-module-without-gradients",
+            _NOTED
+            + _trained(
+                under("nn.Module: Teacher_0", f"aten::add{_OF_THEIR_SHAPE}"),
+                *(_NEARER, _layer(7, 10, 11), _LISTS),
+            ),
+            events=3,
+            at=AT,
+        ),
+        Quiet(
+            "the-script-computes-with-them",
+            _NOTED + _trained(_NEARER, _layer(7, 10, 11), f"aten::add{_OF_THEIR_SHAPE}", _LISTS),
+        ),
         Quiet("of-trained-shapes", _ONE_NOTED + _trained(_NEARER, _layer(7, 10), _LISTS)),
         Quiet("trained-too", _ALL_NOTED + _trained(_NEARER, _layer(7, 10), _LISTS)),
         Fires("long-lists", _NOTED + _trained(_HEAD, _BODY, _LISTS), 3, AT),

@@ -9,6 +9,7 @@ import pytest
 import tidy
 from tidy.finding import NotChecked
 
+from ..run.running import record, write_script
 from .scripts import recorded_by_pytorch
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -56,3 +57,59 @@ def test_it_is_said_where_lists_are_short(tmp_path: Path) -> None:
     trace = recorded_by_pytorch(tmp_path / "script.py", tmp_path / "trace.json")
     (finding,) = tidy.check(trace, select=["TDY704"]).findings
     assert "8 gradients" in finding.message
+
+
+_RESIDUALS = """\
+import torch
+from torch import nn
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 64, bias=False) for _ in range(6)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + torch.tanh(layer(x))
+        return x
+
+adapter, blocks, teacher = nn.Linear(48, 64), Blocks(), Blocks()
+optimizer = torch.optim.SGD(adapter.parameters(), lr=0.01)
+data = torch.randn(64, 48)
+for _ in range(12):
+    optimizer.zero_grad()
+    with torch.no_grad():
+        target = teacher(adapter(data))
+    (blocks(adapter(data)) - target).square().mean().backward()
+    {update}
+    optimizer.step()
+"""
+_OWN_UPDATES = {
+    "descent": "p.data = p.data - 0.01 * p.grad",
+    "in-place": "p.data.sub_(p.grad, alpha=0.01)",
+    "sign-descent": "p.data.copy_(p.data - 0.01 * p.grad.sign())",
+    "in-a-list": "torch._foreach_add_([p.data], [p.grad], alpha=-0.01)",
+    "importance": "total = p.grad.pow(2) + 0.1",
+}
+
+
+@pytest.mark.parametrize("framework", ["runtime", "torch"])
+@pytest.mark.parametrize(
+    ("update", "found"),
+    [
+        pytest.param("", True, id="none"),
+        *(
+            pytest.param(f"for p in blocks.parameters(): {each}; p.grad = None", False, id=name)
+            for name, each in _OWN_UPDATES.items()
+        ),
+    ],
+)
+def test_residuals_of_a_weights_shape_are_no_use_of_its_gradient(
+    framework: str, update: str, found: bool, tmp_path: Path
+) -> None:
+    """A batch of 64 rows of 64 has the shape of the weights, in the student and in the teacher."""
+    script = write_script(tmp_path, _RESIDUALS.replace("{update}", update))
+    trace = record("--framework", framework, script.name, cwd=tmp_path).trace
+    any_share = {"TDY704": {"worth-a-word": 0}}
+    findings = tidy.check(trace, select=["TDY704"], options=any_share).findings
+    assert any("6 gradients" in each.message for each in findings) == found

@@ -12,7 +12,7 @@ from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
 from ..python.op_names import aten
-from .autograd import NODE
+from .autograd import NODE, forward_links
 from .launches import below, outermost_rows, tree_rows
 from .walks import Dims, first_dims
 
@@ -66,9 +66,7 @@ def updated_tensors(trace: Trace) -> UpdatedTensors:
     # A profiler that is told of the step by the optimizer ends a range in it: the tree tells less.
     begins = np.sort(trace.start_ns[tree_rows(trace, STEP)])
     seen = np.unique(np.searchsorted(begins, trace.start_ns[own], side="right"))
-    in_place = np.setdiff1d(tree_rows(trace, *_IN_PLACE), own)
-    in_engine = below(trace, tree_rows(trace, f"{NODE}*"))
-    others = in_place[~in_engine.contains(in_place)]
+    others = _by_script(trace, np.setdiff1d(tree_rows(trace, *_IN_PLACE), own))
     is_cut, dims = False, list[set[Dims]]()
     for rows in (outermost_rows(trace, own), others):
         inputs = np.unique(trace.inputs_id[rows]).tolist()
@@ -81,16 +79,31 @@ def updated_tensors(trace: Trace) -> UpdatedTensors:
 def computed_with(trace: Trace) -> set[Dims]:
     """Return the dims of what operators take that the script calls, beside layers and optimizers.
 
-    These are what elementwise operators and norms take that no other operator calls.
+    These are what elementwise operators and norms take that no other operator calls. What makes a
+    node of the graph of a loss, as a residual does, takes no gradient and updates no parameter.
     """
     rows = outermost_rows(trace, tree_rows(trace, *sorted(_COMPUTES)))
     above = trace.parent[rows]
     is_inner = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
-    own = np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace))
-    in_engine = below(trace, tree_rows(trace, f"{NODE}*"))
-    own = own[~in_engine.contains(own)]
+    own = _by_script(trace, np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace)))
     shapes = (trace.inputs.shapes(each) for each in np.unique(trace.inputs_id[own]).tolist())
     return {tuple(dims) for given in shapes for dims in given or () if is_dims(dims)}
+
+
+def _by_script(trace: Trace, ops: Rows) -> Rows:
+    """Return the operators that may update parameters or read gradients.
+
+    The engine's do not, nor those that a backward goes through, nor those in a call of a module,
+    unless a backward runs in that call, too.
+    """
+    nodes, modules = tree_rows(trace, f"{NODE}*"), tree_rows(trace, "nn.Module: *")
+    modules = outermost_rows(trace, np.sort(modules))
+    first, last = np.searchsorted(nodes, (modules, trace.subtree_end[modules]))
+    in_others = below(trace, nodes) | below(trace, modules[first == last])
+    ops = ops[~in_others.contains(ops)]
+    forward = forward_links(trace)[:, 1]
+    first, last = np.searchsorted(forward, (ops, trace.subtree_end[ops]))
+    return ops[first == last]
 
 
 def _is_cut(trace: Trace, inputs: int) -> bool:
