@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from operator import attrgetter
 
 import numpy as np
@@ -11,13 +12,17 @@ import numpy as np
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
+from tidy.trace.inputs import is_dims
 from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
+from ..evidence.device.autograd import called_by_script
 from ..evidence.device.carried import is_carried
 from ..evidence.device.repeats import repeated_ops
+from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
+from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..evidence.time.rounds import Rounds, count_text, with_backward
@@ -25,7 +30,11 @@ from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
+_BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
 _CARRIED = "element by element, where each may need the one before"
+
+_SELECT_INPUTS = 3  # tensor, dim, index
+_MOSTLY = 0.5  # of the rounds
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
@@ -39,6 +48,13 @@ _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 se
 
 def _ops(names: str = "select fill_") -> str:
     return "".join(f"aten::{name}\n" for name in names.split())
+
+
+def _branching(*bodies: str, count: int = 16) -> str:
+    """Rounds that take one of these forms each, in an order that does not repeat soon."""
+    each = (bodies[(3 * at + at // 4) % len(bodies)] for at in range(count))
+    select = "aten::select | float[16, 3], =0, ={}\n"
+    return "".join(select.format(at) + body for at, body in enumerate(each))
 
 
 def _sums(count: int = 12) -> str:
@@ -75,7 +91,8 @@ class ForLoopIndexing(Pattern):
     a matrix product or a convolution are info: they can be batched, unless each needs the one
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
-    next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded.
+    next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded,
+    and so are rounds that differ by a branch or two, where inputs were recorded.
     Rounds of views alone count where they take 1 % of the steps. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
     does in the autograd engine are not reported either.
@@ -95,6 +112,10 @@ class ForLoopIndexing(Pattern):
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     fewest_rounds = Option(
         10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
+    )
+    alike_share = share(0.8, "so many of the rounds have one of a few forms")
+    most_forms = Option(
+        4, "two branches make four forms of a round; rounds of more are something else", least=1
     )
     longest_round = Option(
         32, "a round of more ops is a training step, or at least no element-wise body", least=1
@@ -117,6 +138,14 @@ class ForLoopIndexing(Pattern):
         ),
         Fires("what-is-written-is-not-needed-after", _written()),
         Fires("the-sum-before-is-needed", _sums(), severity=Severity.INFO),
+        Fires(
+            "branches",
+            under(FRAME, _branching("aten::mul\n", "aten::flip\naten::mul\n")),
+            at=AT,
+            severity=Severity.INFO,
+        ),
+        Quiet("each-another", _branching(*("aten::mul\n" * count for count in range(1, 8)))),
+        Quiet("few-branches", _branching("aten::mul\n", "aten::flip\naten::mul\n", count=9)),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
         Quiet("in-an-optimizer", under("Optimizer.step#Mine.step", _ops("select add_") * 12)),
         Quiet("of-data-parallelism", _OF_DDP * 12),
@@ -132,8 +161,11 @@ class ForLoopIndexing(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        found = _loops(trace, self.fewest_rounds, self.longest_round)
-        alike = attrgetter("location", "has_products", "is_views")
+        walks = list(_loops(trace, self.fewest_rounds, self.longest_round))
+        forms = Forms(self.alike_share, self.most_forms)
+        branching = [*_loops_with_branches(trace, self.fewest_rounds, self.longest_round, forms)]
+        found = _without_parts(walks, branching)
+        alike = attrgetter("location", "has_products", "is_views", "has_branches")
         first = attrgetter("first")
         for walks in places.parts(found, alike, first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
@@ -142,10 +174,11 @@ class ForLoopIndexing(Pattern):
             rounds = with_backward(trace, [walk.rows for walk in walks])
             count = sum(walk.rounds for walk in walks)
             has_products = walks[0].has_products
-            may_be_needed = has_products or any(walk.is_carried for walk in walks)
+            may_be_needed = has_products or any(w.is_carried or w.has_branches for w in walks)
             said = "element by element"
             if may_be_needed:
                 said = _BATCH_THEM if has_products else _CARRIED
+                said = _BRANCHING if walks[0].has_branches else said
             yield Match(
                 [walk.first for walk in walks],
                 f"{count_text(trace, count, 'rounds', walks[0].first.row)} index a tensor {said}",
@@ -167,6 +200,7 @@ class _Walk:
     has_products: bool = False
     is_views: bool = False
     is_carried: bool = False
+    has_branches: bool = False
 
     @property
     def first(self) -> Event:
@@ -217,6 +251,59 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
                     yield more
 
 
+def _without_parts(walks: Sequence[_Walk], branching: Sequence[_Walk]) -> Iterator[_Walk]:
+    """Yield loops with branches, and others that are no stretch of one of these.
+
+    Of a loop whose rounds are mostly alike the stretches stand for it.
+    """
+    firsts = np.array([walk.rows[0] for walk in walks], np.int64)
+    left = np.ones(len(walks), bool)
+    for loop in branching:
+        within = np.flatnonzero((firsts >= loop.rows[0]) & (firsts <= loop.rows[-1]))
+        if sum(walks[at].rounds for at in within.tolist()) < _MOSTLY * loop.rounds:
+            left[within] = False
+            yield loop
+    yield from compress(walks, left.tolist())
+
+
+def _loops_with_branches(
+    trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms
+) -> Iterator[_Walk]:
+    """Loops that index with a counter, and whose rounds have several forms."""
+    selects = called_by_script(trace, "aten::select")
+    selects = selects[~optimizing(trace).contains(trace.start_ns[selects])]
+    is_step, is_product = (launches.has_name(trace, *names) for names in (TRAINING_STEPS, PRODUCTS))
+
+    def walk_of(loop: CountedLoop) -> _Walk | None:
+        in_rounds = np.unique(np.concatenate(loop.forms))
+        if len(loop.forms) == 1 or max(map(len, loop.forms)) > longest_round:
+            return None
+        if is_step[in_rounds].any():
+            return None
+        has_products = bool(is_product[in_rounds].any())
+        walk = _walk_at(trace, loop.ops, loop.rounds, has_products)
+        if walk is None:
+            return None
+        # Of the lines that index in some rounds the first is named, whichever round comes first.
+        lines = [trace.location(row) for row in np.intersect1d(loop.ops, selects)[:fewest_rounds]]
+        same = [
+            at for at in lines if at and walk.location and at.function == walk.location.function
+        ]
+        location = min(same, key=attrgetter("line"), default=walk.location)
+        return replace(walk, location=location, has_branches=True)
+
+    return counted_loops(trace, selects, _element_of, fewest_rounds, forms, walk_of)
+
+
+def _element_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
+    """The tensor's dims, with the one that is indexed, and the index; None if unknown."""
+    shapes, values = trace.inputs.shapes(inputs), trace.inputs.concrete(inputs)
+    if len(values) < _SELECT_INPUTS or not shapes or not is_dims(shapes[0]):
+        return None
+    dim, index = str(values[1]), str(values[2])
+    return ((*shapes[0], int(dim)), int(index)) if dim.isdigit() and index.isdigit() else None
+
+
 def _is_of_data_sets(around: Event) -> bool:
     """Tell whether the function around rounds is one of PyTorch's own data sets or loaders."""
     called = (each for each in (around, *around.ancestors()) if each.kind == EventKind.PyCall)
@@ -237,16 +324,28 @@ def _walk(
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
     rounds = -(-len(selects) // slots)
+    if rounds < fewest_rounds:
+        return None
+    changes = loops.index_changes(trace, selects, slots, fewest_rounds)
+    # Without inputs the layers of a model look like a loop around products.
+    if changes is False or (changes is None and has_products):
+        return None
+    walk = _walk_at(trace, rows, rounds, has_products)
+    if walk is None:
+        return None
+    carried = not has_products and is_carried(trace, rows, period)
+    return replace(walk, is_views=is_views, is_carried=carried)
+
+
+def _walk_at(trace: Trace, rows: Rows, rounds: int, has_products: bool) -> _Walk | None:
+    """The walk with its location; None for PyTorch's data sets, its engine and training steps."""
     above_first = list(Event(trace, int(rows[0])).ancestors())
     holding = (e for e in above_first if int(trace.subtree_end[e.row]) > int(rows[-1]))
     frame = next(holding, None)
-    if rounds < fewest_rounds or (frame is not None and _is_of_data_sets(frame)):
+    if frame is not None and _is_of_data_sets(frame):
         return None
-    start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
-    steps = loops.count_begun(trace, int(start_ns), int(end_ns))
-    changes = loops.index_changes(trace, selects, slots, fewest_rounds)
-    # Without inputs the layers of a model look like a loop around products.
-    if steps >= rounds - 1 or changes is False or (changes is None and has_products):
+    steps = loops.count_begun(trace, int(trace.start_ns[rows[0]]), int(trace.end_ns[rows[-1]]))
+    if steps >= rounds - 1:
         return None
     caller = next((each for each in above_first if each.kind == EventKind.PyCall), None)
     if caller is not None and frames.RUNS_BACKWARD.fullmatch(caller.name):
@@ -255,5 +354,4 @@ def _walk(
     line = trace.location(int(rows[0]))
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
-    carried = not has_products and is_carried(trace, rows, period)
-    return _Walk(trace, rows, rounds, line, has_products, is_views, carried)
+    return _Walk(trace, rows, rounds, line, has_products)

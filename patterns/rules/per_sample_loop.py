@@ -13,6 +13,7 @@ from tidy.trace import Capability, Event, Events, Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
+from ..evidence.fixes.counted_loops import Forms
 from ..evidence.fixes.sample_loops import (
     FEWEST_INPUTS,
     SampleLoop,
@@ -49,13 +50,20 @@ def _forms(*bodies: str) -> str:
     return "".join(_SLICE.format(i, i + 1) + body for i, body in enumerate(each))
 
 
+_ASKED = "aten::sum | float[8]\naten::item\n"
+_BRANCHES = "".join(
+    _ASKED + ("aten::mul | float[8]\n" if (3 * at + at // 4) % 2 else "") for at in range(16)
+)
+_EACH_ANOTHER = "".join(_ASKED + "aten::mul | float[8]\n" * (at // 2) for at in range(16))
+
+
 class PerSampleLoop(Pattern):
     """A loop works on the samples of a batch one after the other.
 
     What it does: It finds slices of length one along the first dimension, `x[i : i + 1]`, whose
     start counts up, eight or more, with the same operators after each, of which one computes; a
     branch or two may add operators to some. And it finds `for row in x` with the same operators
-    for each row.
+    for each row, but for such branches.
     Rounds with a product of vectors, and rows of other than pictures, are info: each may need the
     one before, as in a recurrent network; pictures do not. Loops that index with the counter are
     TDY404, those that concatenate TDY408.
@@ -67,8 +75,8 @@ class PerSampleLoop(Pattern):
 
     Instead: Give the whole batch to the op or the model, or as much of it as memory holds
     (`x.split(64)`); `torch.vmap` does so for functions of one sample.
-    Cannot see: It needs input shapes. It misses loops over lists, and over rows of which some take
-    another branch.
+    Cannot see: It needs input shapes. It misses loops over lists, and branches that leave a round
+    without an operator in common.
     """
 
     code = "TDY406"
@@ -93,6 +101,8 @@ class PerSampleLoop(Pattern):
         Fires("branch", under(FRAME, _forms("aten::mul\n", "aten::flip\naten::mul\n")), at=AT),
         Fires("rows-that-are-pictures", under(FRAME, _PICTURES + _CONVOLVED * 16), at=AT),
         Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
+        Fires("branch-by-row", under(FRAME, _ROWS + _BRANCHES), at=AT, severity=Severity.INFO),
+        Quiet("other-work-by-row", _ROWS + _EACH_ANOTHER),
         Quiet("fewer-rounds-than-rows", _ROWS + _SCALED * 12),
         Quiet("no-row-in-it", _ROWS + _SCALED.replace("[8]", "[9]") * 16),
         Quiet("numbers", "aten::unbind | float[16], =0\n" + "aten::mul | float[]\n" * 16),
@@ -120,9 +130,9 @@ class PerSampleLoop(Pattern):
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
     def find(self, trace: Trace) -> Matches:
-        fewest, alike, forms = self.fewest_rounds, self.alike_share, self.most_forms
-        slices = loops_over_slices(trace, fewest, alike, forms)
-        rows = loops_over_rows(trace, fewest, self.longest_round)
+        forms = Forms(self.alike_share, self.most_forms)
+        slices = loops_over_slices(trace, self.fewest_rounds, forms)
+        rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round, forms)
 
         def is_info(loop: SampleLoop) -> bool:
             return loop.is_maybe_recurrent and len(loop.dims) < self.dims_of_pictures

@@ -2,6 +2,7 @@
 
 from .cases import Case
 from .look_alikes import LookAlike
+from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
 
 _HEAD = """\
 import torch
@@ -157,6 +158,7 @@ for step in range(12):
 _ALL = "mean = torch.cat(seen).mean(0)  #!"
 
 GRADIENT_CASES = [
+    *LOOP_CASES,
     Case(
         "outputs-of-all-steps",
         "TDY412",
@@ -219,6 +221,7 @@ GRADIENT_CASES = [
 ]
 
 GRADIENT_LOOK_ALIKES = [
+    *LOOP_LOOK_ALIKES,
     LookAlike(
         "TDY108",
         "of-the-size-of-training",

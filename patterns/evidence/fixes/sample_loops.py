@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.trace import Location, Rows, Trace
 from tidy.trace.inputs import is_dims
@@ -16,14 +14,19 @@ from tidy.trace.inputs import is_dims
 from ..device.autograd import called_by_script
 from ..device.launches import has_name, ops_in_no_op
 from ..python.loops import index_changes
-from ..python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS, aten
+from ..python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS
+from .counted_loops import (
+    CountedLoop,
+    Forms,
+    Numbers,
+    computes,
+    counted_loops,
+    forms_of_rounds,
+    last_round,
+)
 
-_Numbers = NDArray[np.int32]  # of names
-# They copy or read a sample, and compute nothing of it.
-_NO_WORK = VIEWS | aten("cat to contiguous clone copy_ item resolve_conj resolve_neg cpu")
+FORMS = Forms(alike_share=0.8, most=4)
 FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
-# A form that one round alone has is no branch that the others take too.
-_FEWEST_OF_A_FORM = 2
 _FEWEST_DIMS = 2  # rows of fewer are single numbers
 
 
@@ -46,69 +49,28 @@ class SampleLoop:
     location: Location | None
 
 
-def loops_over_slices(
-    trace: Trace, fewest_rounds: int, alike_share: float, most_forms: int
-) -> Iterator[SampleLoop]:
-    """All loops of the script by slices of one sample each.
-
-    Args:
-        alike_share: so many of the rounds are alike.
-        most_forms: how many forms these have: branches add operators to some.
-    """
+def loops_over_slices(trace: Trace, fewest_rounds: int, forms: Forms) -> Iterator[SampleLoop]:
+    """All loops of the script by slices of one sample each."""
     slices = called_by_script(trace, "aten::slice")
-    if len(slices) < fewest_rounds:
-        return
-    numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
-    of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
-    for track in np.unique(trace.track_id[slices]).tolist():
-        ops = ops_in_no_op(trace, track)
-        names = trace.name_id[ops]
-        at = np.flatnonzero(np.isin(ops, slices))
-        by_tensor: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-        for place, number in zip(at.tolist(), trace.inputs_id[ops[at]].tolist(), strict=True):
-            if (one := of_one[number]) is not None:
-                by_tensor.setdefault(one[0], []).append((place, one[1]))
-        taken = np.zeros(len(ops) + 1, bool)
-        for dims, taken_at in by_tensor.items():
-            for run in _counting_up(taken_at):
-                # Of several slices in a round the first stands for it.
-                if len(run) < fewest_rounds or taken[run[0] : run[-1]].any():
-                    continue
-                kinds = _kinds_of_rounds(trace, names, run, alike_share, most_forms)
-                if not kinds:
-                    continue
-                rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
-                in_rounds = np.unique(np.concatenate(kinds))
-                loop = _sample_loop(trace, rows, len(run), dims, in_rounds, fewest_rounds)
-                if loop is not None:
-                    taken[run[0] : run[-1] + 1] = True
-                    yield loop
+
+    def loop_of(counted: CountedLoop) -> SampleLoop | None:
+        in_rounds = np.unique(np.concatenate(counted.forms))
+        rounds = counted.rounds
+        return _sample_loop(trace, counted.ops, rounds, counted.dims, in_rounds, fewest_rounds)
+
+    return counted_loops(trace, slices, _one_of, fewest_rounds, forms, loop_of)
 
 
-def _kinds_of_rounds(
-    trace: Trace, names: _Numbers, run: list[int], alike_share: float, most_forms: int
-) -> list[_Numbers]:
-    """The operators of a round; several forms of it where a branch adds to some rounds.
-
-    Nothing where the rounds have more forms, or compute nothing.
-    """
-    rounds = Counter(names[first:last].tobytes() for first, last in pairwise(run))
-    kinds, count = list[_Numbers](), 0
-    for form, times in rounds.most_common(most_forms):
-        kind = np.frombuffer(form, names.dtype)
-        if times >= _FEWEST_OF_A_FORM and _computes(trace, kind):
-            kinds.append(kind)
-            count += times
-    return kinds if count >= alike_share * (len(run) - 1) else []
-
-
-def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[SampleLoop]:
-    """All loops in which the same operators come for each row, and one takes it.
+def loops_over_rows(
+    trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms = FORMS
+) -> Iterator[SampleLoop]:
+    """All loops in which the same operators come for each row, but for branches, and one takes it.
 
     Args:
         longest_round: operators that a round has at most.
     """
     unbinds = called_by_script(trace, "aten::unbind")
+    is_unbind = has_name(trace, "aten::unbind")
     for track in np.unique(trace.track_id[unbinds]).tolist():
         ops = ops_in_no_op(trace, track)
         names = trace.name_id[ops]
@@ -116,14 +78,41 @@ def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Ite
             dims = _dims_along_the_first(trace, int(ops[at]))
             if len(dims) < _FEWEST_DIMS or dims[0] < fewest_rounds:
                 continue
-            length = _length_of_round(names[at + 1 :], dims[0], longest_round)
-            one_round = slice(at + 1, at + 1 + length)
-            in_round = names[one_round]
-            if length and _computes(trace, in_round) and _takes(trace, ops[one_round], dims):
-                rows = ops[at : at + 1 + length * dims[0]]
-                loop = _sample_loop(trace, rows, dims[0], dims, in_round, fewest_rounds, maybe=True)
+            begin = at + 1
+            while begin < len(ops) and is_unbind[names[begin]]:  # of `zip(x, y)`
+                begin += 1
+            following = ops[begin : begin + longest_round * dims[0]]
+            length = _length_of_round(names[begin:], dims[0], longest_round)
+            kinds, count = [names[begin : begin + length]], length * dims[0]
+            if not length:
+                kinds, count = _with_branches(trace, following, dims[0], longest_round, forms)
+            in_rounds = np.unique(np.concatenate(kinds or [names[:0]]))
+            if not count or not computes(trace, in_rounds):
+                continue
+            if _takes(trace, following[: len(kinds[0])], dims):
+                rows = np.append(ops[at], following[:count])
+                loop = _sample_loop(
+                    trace, rows, dims[0], dims, in_rounds, fewest_rounds, maybe=True
+                )
                 if loop is not None:
                     yield loop
+
+
+def _with_branches(
+    trace: Trace, ops: Rows, rounds: int, longest: int, forms: Forms
+) -> tuple[list[Numbers], int]:
+    """Return the forms of so many rounds that begin with one operator, and how many ops they are.
+
+    That operator is what the branch needs. None, and 0, if these are no such rounds.
+    """
+    names, inputs = trace.name_id[ops], trace.inputs_id[ops]
+    begins = np.flatnonzero((names == names[:1]) & (inputs == inputs[:1]))[:rounds].tolist()
+    if len(begins) < rounds or max(b - a for a, b in pairwise(begins)) > longest:
+        return [], 0
+    kinds = forms_of_rounds(trace, names, begins, forms)
+    if not kinds:
+        return [], 0
+    return kinds, begins[-1] + len(last_round(names[begins[-1] :], kinds))
 
 
 def _sample_loop(
@@ -131,7 +120,7 @@ def _sample_loop(
     ops: Rows,
     rounds: int,
     dims: tuple[int, ...],
-    in_rounds: _Numbers,
+    in_rounds: Numbers,
     fewest_rounds: int,
     *,
     maybe: bool = False,
@@ -156,17 +145,6 @@ def _sample_loop(
     return SampleLoop(ops, rounds, dims, maybe or bool(called & PRODUCTS), location)
 
 
-def _computes(trace: Trace, names: _Numbers) -> bool:
-    """Tell whether an operator with one of these names computes something."""
-    return any(trace.names[number] not in _NO_WORK for number in names.tolist())
-
-
-def _last_round(names: _Numbers, kinds: Sequence[_Numbers]) -> _Numbers:
-    """The longest form of a round that these names begin with, else the most usual one."""
-    fitting = [kind for kind in kinds if np.array_equal(names[: len(kind)], kind)]
-    return max(fitting, key=len, default=kinds[0])
-
-
 def _one_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
     """The dims that one sample is sliced from, and which; None for other slices."""
     values = trace.inputs.concrete(inputs)
@@ -179,22 +157,6 @@ def _one_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
     return (tuple(shapes[0]), int(start)) if shapes and is_dims(shapes[0]) else None
 
 
-def _counting_up(taken: list[tuple[int, int]]) -> Iterator[list[int]]:
-    """Stretches in which samples follow each other: where each sample is first sliced."""
-    run: list[int] = []
-    before = -1
-    for place, sample in taken:
-        if run and sample == before:
-            continue
-        if run and sample != before + 1:
-            yield run
-            run = []
-        run.append(place)
-        before = sample
-    if run:
-        yield run
-
-
 def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:
     """Those of the tensor, if it is taken apart along its first dimension."""
     event = trace.event(row)
@@ -203,7 +165,7 @@ def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:
     return tuple(shapes[0]) if is_first and shapes and is_dims(shapes[0]) else ()
 
 
-def _length_of_round(names: _Numbers, rounds: int, longest: int) -> int:
+def _length_of_round(names: Numbers, rounds: int, longest: int) -> int:
     """Count the operators that come again in each of the rounds that these begin with."""
     for length in range(min(longest, len(names) // rounds), 0, -1):
         some = names[: rounds * length]

@@ -1,0 +1,91 @@
+"""Scripts whose loops over a tensor take one branch or another in each round."""
+
+from .cases import Case
+from .look_alikes import LookAlike
+
+_TURNED = """\
+import torch
+
+torch.manual_seed(0)
+
+def turned(batch):
+    out = torch.zeros(48, 16)
+    for i in range({rounds}):
+        if i * 7 % 5 < 2:
+            {first}
+        else:
+            {second}
+    return out
+
+for _ in range(4):
+    turned(torch.randn(48, 16))
+"""
+_FIRST, _SECOND = "out[i] = batch[i].flip(0)  #!", "out[i] = batch[i] * 2"
+_BY_INDEX = _TURNED.format(rounds=48, first=_FIRST, second=_SECOND)
+_WHOLE = """\
+    turns = torch.arange(48) * 7 % 5 < 2
+    out = torch.where(turns[:, None], batch.flip(1), batch * 2)
+"""
+
+_SCALED = """\
+import torch
+
+torch.manual_seed(0)
+
+def scaled(batch):
+    out = []
+    for row in batch:  #!
+        if row.sum() > 0:
+            row = row * 2
+        out.append(row + 1)
+    return torch.stack(out)
+
+for _ in range(4):
+    scaled(torch.randn({rows}, 16))
+"""
+_BY_ROW = _SCALED.format(rows=48)
+_LOOP = _BY_ROW[_BY_ROW.index("    out = []") : _BY_ROW.index("\nfor _")]
+
+LOOP_CASES = [
+    Case(
+        "a-branch-in-each-round",
+        "TDY404",
+        _BY_INDEX,
+        ((_BY_INDEX[_BY_INDEX.index("    for i") : _BY_INDEX.index("    return")], _WHOLE),),
+    ),
+    Case(
+        "a-branch-for-each-row",
+        "TDY406",
+        _BY_ROW,
+        ((_LOOP, "    return torch.where((batch.sum(1) > 0)[:, None], batch * 2, batch) + 1\n"),),
+    ),
+]
+
+LOOP_LOOK_ALIKES = [
+    LookAlike(
+        "TDY404",
+        "few-rounds-with-a-branch",
+        _TURNED.format(rounds=9, first=_FIRST, second=_SECOND).replace("  #!", ""),
+        {"aten::select": 72},
+    ),
+    LookAlike(
+        "TDY404",
+        "each-round-another-work",
+        _TURNED.format(
+            rounds=12, first="out[0] = sum(batch[i] * n for n in range(i))", second=_SECOND
+        ),
+        {"aten::select": 80},
+    ),
+    LookAlike(
+        "TDY404",
+        "the-same-element-in-each-branch",
+        _TURNED.format(rounds=48, first="out = out * batch[3]", second="out = out + batch[3]"),
+        {"aten::select": 192},
+    ),
+    LookAlike(
+        "TDY406",
+        "few-rows-with-a-branch",
+        _SCALED.format(rows=7).replace("  #!", ""),
+        {"aten::unbind": 4},
+    ),
+]
