@@ -12,8 +12,9 @@ thread's stack is the parent. An event without duration never becomes one:
 
 This is start order, not containment (`build_tree` in torch/csrc/profiler/collection.cpp): with
 Python stacks on, a `record_function` range starts inside the built-in that enters it and is closed
-with it. The rule needs no more than one number an open event, the earliest end among it and its
-ancestors: `while top_end < start: pop`.
+with it. The rule needs no more than one number an open event, the row before which it is closed,
+which is never later than that of an event below it; that gives the depth of each row, and depths
+give parents.
 
 Rows come out depth-first: the descendants of row r are the rows r + 1 up to `subtree_end[r]`, and
 the next sibling of r, if there is one, is row `subtree_end[r]`.
@@ -24,12 +25,13 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK = 1 << 16
-_NEVER = 1 << 62
+Rows: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(slots=True)
@@ -72,47 +74,73 @@ def build_tree(
     bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
     spans = list(pairwise(bounds.tolist()))
     for first, last in spans:
-        above, after = map(np.array, _replay(starts[first:last], ends[first:last], coarse_clock))
+        above, after = _nest(starts[first:last], ends[first:last], coarse_clock)
         parent[first:last] = np.where(above < 0, -1, above + first)
         subtree_end[first:last] = after + first
-    if _adopt(spans, starts, ends, parent, thread[order], adopter[order]):
-        return _lay_out(order, starts, parent)
+    hung = _adopt(spans, starts, ends, parent, thread[order], adopter[order])
+    if len(hung):
+        return _lay_out(order, starts, thread[order], parent, subtree_end, hung)
     return Tree(order, parent, subtree_end)
 
 
-def _replay(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool
-) -> tuple[array[int], array[int]]:
-    """`parent` (-1: a root) and `subtree_end` of the events of one thread, by start."""
+def _nest(starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool) -> tuple[Rows, Rows]:
+    """Return `parent` (-1: a root) and `subtree_end` of the events of one thread, by start."""
     count = len(starts)
-    parents = array("i", [-1]) * count
-    closed = array("i", range(1, count + 1))
     # What ended before this is over; on a coarse clock also what ends where a longer one starts.
     lasting = ends > starts
-    limits = starts + lasting if coarse else starts
-    # What is over when the next one starts can be nobody's parent either.
+    limits = np.maximum.accumulate(starts + lasting) if coarse else starts
+    # What is over when the next one starts can be nobody's parent.
     lasting[:-1] &= ends[:-1] >= limits[1:]
     lasting[-1:] = False
-    stack: list[tuple[int, int]] = []  # what lies below the top: (row, earliest end)
-    top, top_end = -1, _NEVER
-    for first in range(0, count, _CHUNK):
-        part = slice(first, first + _CHUNK)
-        rows = range(first, min(first + _CHUNK, count))
-        columns = (ends[part].tolist(), limits[part].tolist(), lasting[part].tolist())
-        for row, end, limit, lasts in zip(rows, *columns, strict=True):
-            while top_end < limit:
-                closed[top] = row
-                top, top_end = stack.pop()
-            parents[row] = top
-            if lasts:
-                stack.append((top, top_end))
-                top = row
-                if end < top_end:  # noqa: PLR1730 - a call of min would be a fifth of the loop
-                    top_end = end
-    while stack:
-        closed[top] = count
-        top, _ = stack.pop()
-    return parents, closed
+    rows = np.flatnonzero(lasting).astype(np.int32)
+    closed = np.arange(1, count + 1, dtype=np.int32)
+    closed[rows] = lasts_until = _close(rows, ends, limits)
+    # How many events are open when each one starts: what was opened less what was closed.
+    depth = np.cumsum(lasting, dtype=np.int32)
+    depth -= lasting
+    depth -= np.cumsum(np.bincount(lasts_until, minlength=count + 1), dtype=np.int32)[:count]
+    return _parents(depth), closed
+
+
+def _close(rows: Rows, ends: NDArray[np.int64], limits: NDArray[np.int64]) -> Rows:
+    """Return the row before which each event is closed: it is over, or one below it is closed.
+
+    Args:
+        rows: rows of events, ascending.
+        ends: when the event of each row ends.
+        limits: ascending; what ends before that of a row is over there.
+    """
+    stack = [1 << 62]
+    closed = array("i")
+    for first in range(0, len(rows), _CHUNK):
+        part = rows[first : first + _CHUNK]
+        over = np.searchsorted(limits, ends[part], side="right")
+        for row, own_end in zip(part.tolist(), over.tolist(), strict=True):
+            while stack[-1] <= row:
+                stack.pop()
+            end = own_end
+            if end > stack[-1]:  # noqa: PLR1730 - a call of min would be a fifth of the loop
+                end = stack[-1]
+            stack.append(end)
+            closed.append(end)
+    return np.array(closed, np.int32)
+
+
+def _parents(depth: Rows) -> Rows:
+    """Return the parent of each row of a depth-first forest, -1 for roots."""
+    if not len(depth):
+        return depth
+    # A sort of 16 bits is linear, and few trees are deeper.
+    narrow = depth.astype(np.uint16) if depth.max() < 1 << 16 else depth
+    order = np.argsort(narrow, kind="stable").astype(np.int32)
+    # A row that is deeper than the one before is its first child; rows of one depth between two
+    # such rows are its siblings.
+    is_first = (np.diff(depth, prepend=np.int32(-1)) > 0)[order]
+    latest = np.where(is_first, np.arange(len(depth), dtype=np.int32), 0)
+    np.maximum.accumulate(latest, out=latest)
+    parent = np.empty(len(depth), np.int32)
+    parent[order] = order[latest] - 1
+    return parent
 
 
 def _adopt(
@@ -122,8 +150,10 @@ def _adopt(
     parent: NDArray[np.int32],
     thread: NDArray[np.int32],
     adopter: NDArray[np.int32],
-) -> bool:
+) -> NDArray[np.int64]:
     """Hang the top level of a backward thread under what is open on its forward thread.
+
+    Return the rows that were hung, ascending.
 
     The first such event that finds something open decides for all that follow on its thread, even
     once its parent is over: in PyTorch the stack of the backward thread then bottoms out in that
@@ -146,10 +176,11 @@ def _adopt(
         elif found >= 0:
             alone[child] = found
     parent[list(alone)] = list(alone.values())
+    hung = [np.array(list(alone), np.int64)]
     for backward, (child, found) in bottom.items():
-        hung = child + np.flatnonzero(parent[child : span_of[backward][1]] < 0)
-        parent[hung] = found
-    return bool(bottom or alone)
+        hung.append(child + np.flatnonzero(parent[child : span_of[backward][1]] < 0))
+        parent[hung[-1]] = found
+    return np.sort(np.concatenate(hung))
 
 
 def _open_at(
@@ -177,27 +208,91 @@ def _open_at(
 
 
 def _lay_out(
-    order: NDArray[np.int64], starts: NDArray[np.int64], parent: NDArray[np.int32]
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    thread: NDArray[np.int32],
+    parent: NDArray[np.int32],
+    subtree_end: NDArray[np.int32],
+    hung: NDArray[np.int64],
 ) -> Tree:
-    """Number rows depth-first when subtrees of one thread hang under events of another."""
+    """Number rows depth-first when subtrees of one thread hang under events of another.
+
+    A root and all below it stay together, but for the hung subtrees that are inserted among them.
+
+    Args:
+        parent: with what the hung rows hang under.
+        subtree_end: as it is without them.
+        hung: the rows that hang under another thread, ascending.
+    """
     count = len(order)
-    by_start = np.lexsort((np.arange(count), starts)).tolist()
-    parents, size = parent.tolist(), [1] * count
-    for row in reversed(by_start):
-        if parents[row] >= 0:
-            size[parents[row]] += size[row]
-    # Roots keep their order by thread; children come by start.
-    roots, sizes = np.flatnonzero(parent < 0), np.array(size, np.int64)
-    first = np.zeros(count, np.int64)
-    first[roots] = np.cumsum(sizes[roots]) - sizes[roots]
-    position, free = first.tolist(), (first + 1).tolist()
-    for row in by_start:
-        above = parents[row]
-        if above >= 0:
-            position[row] = free[above]
-            free[above] += size[row]
-            free[row] = position[row] + 1
-    moved = np.array([*position, -1], np.int32)  # the last for a parent of -1
-    rows = np.argsort(moved[:-1])
-    end = (np.arange(count) + sizes[rows]).astype(np.int32)
-    return Tree(order[rows], moved[parent[rows]], end)
+    rows = np.arange(count)
+    before = _places(hung, starts, thread, parent, subtree_end)
+    # Of those in one place the ones that hang deeper come first; what is deeper has a larger row.
+    by_place = np.lexsort((hung, starts[hung], -parent[hung], before))
+    hung, before = hung[by_place], before[by_place]
+    size = subtree_end - rows
+    _add_above(size, parent, hung)
+    inserted = np.append(0, np.cumsum(size[hung]))
+    inserted_before = inserted[np.searchsorted(before, rows, side="right")]
+    is_root = parent < 0
+    is_root[hung] = True
+    roots = np.flatnonzero(is_root)
+    root_of = np.cumsum(is_root) - 1  # an index into `roots`
+    # Roots keep their order by thread. Position and row differ by as much in all of a subtree, but
+    # for what is inserted.
+    stay = roots[parent[roots] < 0]
+    shift = np.zeros(len(roots), np.int64)
+    shift[root_of[stay]] = np.cumsum(size[stay]) - size[stay] - stay - inserted_before[stay]
+    above, at = root_of[parent[hung]], np.arange(len(hung))
+    is_known = parent[roots] < 0
+    while len(at):
+        ready = at[is_known[above[at]]]
+        at = at[~is_known[above[at]]]
+        own = hung[ready]
+        position = before[ready] + inserted[ready] + shift[above[ready]]
+        shift[root_of[own]] = position - own - inserted_before[own]
+        is_known[root_of[own]] = True
+    position = rows + inserted_before + shift[root_of]
+    new_order = np.empty(count, np.int64)
+    new_order[position] = rows
+    moved = np.append(position, -1).astype(np.int32)  # the last for a parent of -1
+    end = (rows + size[new_order]).astype(np.int32)
+    return Tree(order[new_order], moved[parent[new_order]], end)
+
+
+def _places(
+    hung: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    thread: NDArray[np.int32],
+    parent: NDArray[np.int32],
+    subtree_end: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Return the row before which each hung row comes: a child of its parent, or that one's end."""
+    found = parent[hung].astype(np.int64)
+    before = np.empty(len(hung), np.int64)
+    for each in np.unique(thread[found]).tolist():
+        first, last = np.searchsorted(thread, (each, each + 1))
+        own = np.flatnonzero(thread[found] == each)
+        there, times_ns = starts[first:last], starts[hung[own]]
+        before_equal = np.searchsorted(there, times_ns)
+        behind_equal = np.searchsorted(there, times_ns, side="right")
+        # Equal starts are in the order of rows, and so of threads.
+        before[own] = first + np.where(thread[hung[own]] < each, before_equal, behind_equal)
+    before = np.minimum(before, subtree_end[found])
+    # Within a child that started earlier it comes behind that child.
+    at = np.flatnonzero(before < subtree_end[found])
+    child = before.copy()
+    while len(at := at[parent[child[at]] != found[at]]):
+        child[at] = parent[child[at]]
+    return np.where(child < before, subtree_end[np.minimum(child, len(parent) - 1)], before)
+
+
+def _add_above(size: NDArray[np.int64], parent: NDArray[np.int32], hung: NDArray[np.int64]) -> None:
+    """Add the size of each hung row to all rows above it."""
+    rows, which = np.unique(parent[hung], return_inverse=True)
+    sizes = np.zeros(len(rows), np.int64)
+    np.add.at(sizes, which, size[hung])
+    while len(rows):
+        np.add.at(size, rows, sizes)
+        rows = parent[rows]
+        rows, sizes = rows[rows >= 0], sizes[rows >= 0]
