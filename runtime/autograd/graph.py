@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.thread_state import thread
 from ..engine.graph_task import GraphTask
-from ..engine.hooks import check
+from ..engine.hooks import RemovableHandle, check
 from ..engine.node import GradientEdge, Node
 from ..engine.saved_variable import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..engine.tensor import Tensor, gradient_edge
@@ -32,7 +32,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(node, number)  # type: ignore[arg-type]
 
 
-class _Handles:
+class _Handles(RemovableHandle):
     """Removes all hooks of several tensors."""
 
     def __init__(self, handles: Sequence[Any]) -> None:
@@ -41,12 +41,6 @@ class _Handles:
     def remove(self) -> None:
         for handle in self._handles:
             handle.remove()
-
-    def __enter__(self) -> _Handles:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
 
 
 def register_multi_grad_hook(
