@@ -1,33 +1,17 @@
-"""Operators: their gradients against differences, and the moments of what is random."""
+"""Operators: that each has a sample, and the moments of what is random."""
 
 import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.derivatives.gradcheck import gradcheck, gradgradcheck
 from tidy.runtime.ops.make.table import TABLE
 
-from .samples import SAMPLES, arrays, evaluate, run
+from .samples import SAMPLES, run
 from .samples_in_place import IN_PLACE
 
 SAMPLES = [*SAMPLES, *IN_PLACE]
 SEEN: set[str] = set()
 ids = [f"{n}-{s.code[:40]}" for n, s in enumerate(SAMPLES)]
-
-
-NUMERIC = [(s, i) for s, i in zip(SAMPLES, ids, strict=True) if s.numeric]
-
-
-@pytest.mark.parametrize("sample", [pytest.param(s, id=i) for s, i in NUMERIC])
-def test_gradcheck(sample):
-    tensors = [rt.tensor(a, requires_grad=True) for a in arrays(sample)]
-
-    def function(*args):
-        return evaluate(rt, sample, args)
-
-    assert gradcheck(function, tensors)
-    if sample.twice and function(*tensors).requires_grad:
-        assert gradgradcheck(function, tensors)
 
 
 def test_every_operator_with_a_formula_has_a_sample():
