@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -105,55 +106,38 @@ def test_goes_on(name: str) -> None:
     assert clock.now_ns() < _done_ns(log)
 
 
+def _host() -> Any:
+    return torch.ones(1 << 20)
+
+
+# What is copied, where to and how; what that is called, and whether the host goes on meanwhile.
+COPIES: dict[str, tuple[Callable[[], Any], str, bool, str, bool]] = {
+    "pageable": (_host, "cuda", True, "HtoD (Pageable -> Device)", False),
+    "small": (lambda: torch.ones(16 << 10), "cuda", True, "HtoD (Pageable -> Device)", True),
+    "pinned": (lambda: _host().pin_memory(), "cuda", True, "HtoD (Pinned -> Device)", True),
+    "blocking": (lambda: _host().pin_memory(), "cuda", False, "HtoD (Pinned -> Device)", False),
+    "to the host": (lambda: _host().cuda(), "cpu", True, "DtoH (Device -> Pinned)", True),
+}
+
+
 class TestCopies:
-    def test_pageable_blocks(self) -> None:
-        """Even if it is asked not to: the driver reads the memory first."""
-        x = torch.ones(1 << 20)
-        with recording() as log:
-            x.to("cuda", non_blocking=True)
-        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
-        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
-        assert copy.name == "Memcpy HtoD (Pageable -> Device)"
-        assert copy.nbytes == 4 << 20
-        assert call.end_ns >= copy.end_ns
+    @pytest.mark.parametrize("name", COPIES)
+    def test_the_host_goes_on_or_waits(self, name: str) -> None:
+        """Pageable memory the driver reads first, whatever it is asked, but for up to 64 KiB.
 
-    def test_a_small_pageable_copy_is_taken_at_once(self) -> None:
-        """Up to 64 KiB."""
+        To the host PyTorch gives pinned memory, if it is asked not to block.
+        """
+        make, target, non_blocking, called, goes_on = COPIES[name]
+        x = make()
         with recording() as log:
-            torch.ones(16 << 10).to("cuda", non_blocking=True)
+            y = x.to(target, non_blocking=non_blocking)
         (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
-        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
-        assert call.end_ns < copy.end_ns
-        assert not [c for c in log.calls if "Synchronize" in c.name]
-
-    def test_pinned_and_non_blocking_goes_on(self) -> None:
-        x = torch.ones(1 << 20).pin_memory()
-        with recording() as log:
-            x.to("cuda", non_blocking=True)
-        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
-        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
-        assert copy.name == "Memcpy HtoD (Pinned -> Device)"
-        assert call.end_ns < copy.end_ns
-        assert not [c for c in log.calls if "Synchronize" in c.name]
-
-    def test_pinned_and_blocking_waits(self) -> None:
-        x = torch.ones(1 << 20).pin_memory()
-        with recording() as log:
-            x.to("cuda")
-        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
-        (sync,) = [c for c in log.calls if c.name == "cudaStreamSynchronize"]
-        assert sync.end_ns >= copy.end_ns
-
-    def test_to_the_host_without_blocking(self) -> None:
-        """PyTorch gives pinned memory then, and does not wait for it."""
-        x = torch.ones(1 << 20, device="cuda")
-        with recording() as log:
-            y = x.to("cpu", non_blocking=True)
-        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
-        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
-        assert y.is_pinned()
-        assert copy.name == "Memcpy DtoH (Device -> Pinned)"
-        assert call.end_ns < copy.end_ns
+        waits = [c for c in log.calls if "Synchronize" in c.name]
+        assert (copy.name, copy.nbytes) == (f"Memcpy {called}", x.nbytes)
+        assert (max(c.end_ns for c in log.calls) < copy.end_ns) == goes_on
+        assert not (goes_on and waits)
+        assert [c.name for c in waits] == ["cudaStreamSynchronize"] * (name == "blocking")
+        assert y.is_pinned() == (target == "cpu")
 
     def test_both_directions_at_once(self) -> None:
         """Each has an engine of its own, beside the kernels'."""
