@@ -22,6 +22,7 @@ from . import (
     dtype_deviations,
     questions_averages,
     questions_checkpoint,
+    questions_data,
     questions_derivatives,
     questions_foreach,
     questions_modules,
@@ -320,12 +321,17 @@ def _named(names: Any) -> dict[Key, Any]:
     return {name: name for name in names}
 
 
-_s, _a = questions_schedules, questions_averages
+_s, _a, _q = questions_schedules, questions_averages, questions_sequences
 TRAINING = [
     Group(name, questions, ask, _nearly(tolerance, tolerance))
     for name, questions, ask, tolerance in (
         ("rates", _s.RATES, _s.scheduled, 1e-12),
-        ("schedulers", _named(_s.SCHEDULES), _s.state_of_scheduler, 1e-12),
+        (
+            "schedulers",
+            _named(_s.SCHEDULES),
+            _s.state_of_scheduler,
+            1e-12,
+        ),
         ("resumed", _s.RESUMED, _s.resumed, 1e-12),
         ("plateaus", _s.PLATEAUS, _s.plateau, 1e-12),
         ("annealed", _a.ANNEALED, _a.annealed, 1e-12),
@@ -343,18 +349,8 @@ MISTAKES = Group(
 )
 
 SEQUENCES = [
-    Group(
-        "recurrent",
-        questions_sequences.RECURRENT,
-        questions_sequences.recurrent,
-        _nearly(1e-9, 1e-10),
-    ),
-    Group(
-        "sequences",
-        questions_sequences.EXPRESSIONS,
-        questions_sequences.expression,
-        _nearly(1e-9, 1e-10),
-    ),
+    Group("recurrent", _q.RECURRENT, _q.recurrent, _nearly(1e-9, 1e-10)),
+    Group("sequences", _q.EXPRESSIONS, _q.expression, _nearly(1e-9, 1e-10)),
 ]
 
 # Derivatives of functions, and what is computed twice
@@ -374,6 +370,8 @@ CHECKPOINTS = Group(
 
 SPARSE = Group("sparse", questions_sparse.SPARSE, questions_sparse.asked, _nearly(1e-12, 1e-12))
 
+DATA = Group("data", questions_data.DATA, questions_data.outcome, _nearly(0, 0))
+
 # Lists of tensors, and autocast
 
 FOREACH = Group(
@@ -392,6 +390,6 @@ TREES = Group("trees", questions_trees.TREES, questions_trees.of, _exactly, ques
 GROUPS = [
     ENGINE, WRONG_CALLS, OPERATORS, COMPLEX, NOT_DIFFERENTIABLE, BROADCASTING, *EXACT, PROMOTION,
     LAYERS, IN_PLACE_LAYERS, MODULES, OPTIMIZERS, *TRAINING, MISTAKES, *SEQUENCES, DERIVATIVES,
-    CHECKPOINTS, SPARSE, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
+    CHECKPOINTS, SPARSE, DATA, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Datasets, samplers and batches; no PyTorch needed."""
+"""Datasets, samplers and batches beside what test_golden.py compares with PyTorch's."""
 
 import subprocess
 import sys
-from collections import Counter, namedtuple
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +10,11 @@ import pytest
 
 import tidy.runtime as rt
 from tidy.runtime.data import (
-    BatchSampler,
     ConcatDataset,
     DataLoader,
     Dataset,
     RandomSampler,
     SubsetRandomSampler,
-    TensorDataset,
     WeightedRandomSampler,
     default_collate,
     random_split,
@@ -47,12 +45,6 @@ def flat(loader):
     return [x for batch in values(loader) for x in batch]
 
 
-def test_tensor_dataset_gives_rows():
-    x, y = rt.arange(6).reshape(3, 2), rt.tensor([5, 6, 7])
-    rows = [(a.tolist(), b.tolist()) for a, b in DataLoader(TensorDataset(x, y), batch_size=2)]
-    assert rows == [([[0, 1], [2, 3]], [5, 6]), ([[4, 5]], [7])]
-
-
 def test_shuffle_is_a_permutation_that_the_seed_tells():
     data = list(range(50))
 
@@ -79,7 +71,6 @@ def test_samplers_draw_what_they_promise():
     assert sorted(WeightedRandomSampler([1, 1, 1], 3, replacement=False)) == [0, 1, 2]
     often = Counter(WeightedRandomSampler([1, 9], 2000, generator=rt.Generator().manual_seed(0)))
     assert 1600 < often[1] < 2000
-    assert sorted(WeightedRandomSampler([1.0, 0.0], 2, replacement=False)) == [0, 1]
     for weights in ([1.0], [-1.0, 1.0, 1.0], [np.inf, 1.0], [0.0, 0.0]):
         with pytest.raises(RuntimeError, match="cannot draw"):
             list(WeightedRandomSampler(weights, 2, replacement=False))
@@ -87,11 +78,7 @@ def test_samplers_draw_what_they_promise():
 
 def test_random_split_is_a_partition():
     parts = random_split(range(10), [0.5, 0.3, 0.2])
-    assert [len(part) for part in parts] == [5, 3, 2]
     assert sorted(x for part in parts for x in part) == list(range(10))
-    assert [len(part) for part in random_split(range(7), [0.5, 0.5])] == [4, 3]
-    with pytest.raises(ValueError, match="Sum of input lengths"):
-        random_split(range(10), [3, 3])
     again = [random_split(range(9), [4, 5], rt.Generator().manual_seed(1)) for _ in range(2)]
     assert [list(s) for s in again[0]] == [list(s) for s in again[1]]
 
@@ -111,15 +98,6 @@ def test_a_dataset_may_fetch_a_batch_at_once():
             return [-key for key in keys]
 
     assert values(DataLoader(Many(3), 2)) == [[0, -1], [-2]]
-
-
-def test_containers_keep_their_class():
-    Point = namedtuple("Point", "x y")
-    found = default_collate([{"p": Point(1, 2.0), "s": "a"}, {"p": Point(3, 4.0), "s": "b"}])
-    assert isinstance(found["p"], Point)
-    assert found["p"].x.tolist() == [1, 3]
-    assert found["p"].y.dtype == rt.float64
-    assert found["s"] == ["a", "b"]
 
 
 def test_gradients_pass_through_collation():
@@ -191,10 +169,3 @@ def test_importing_data_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"
-
-
-def test_a_batch_sampler_of_ones_own():
-    loader = DataLoader(range(5), batch_sampler=[[4, 0], [2]], num_workers=1)
-    assert values(loader) == [[4, 0], [2]]
-    assert len(loader) == 2
-    assert len(BatchSampler(range(5), 2, drop_last=True)) == 2
