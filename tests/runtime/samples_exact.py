@@ -5,7 +5,7 @@ Names in them: `x`, `y` float64 (2, 3), `T` (2, 3, 4), `P` as `T` but permuted i
 (2, 3), `i` indices, `c`, `d` complex128 (2, 3), `z` float64 of no dimension, `e` of size (0, 3).
 """
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
 import contextlib
 import io
@@ -28,157 +28,57 @@ from .samples_exact_spectrum import SPECTRUM
 from .samples_exact_tensors import TENSORS
 from .samples_exact_values import VALUES
 from .samples_exact_windows import WINDOWS
+from .tables import calls
 
-CONSTRUCTED = """
-torch.Tensor([1, 2])
-torch.Tensor([[1, 2], [3, 4]])
-torch.Tensor(2, 3).shape
-torch.Tensor(3).shape
-torch.Tensor()
-torch.Tensor((2, 3))
-torch.Tensor(torch.Size([2, 3])).shape
-torch.Tensor(x)
-torch.Tensor(f)
-torch.Tensor(f).data_ptr() == f.data_ptr()
-torch.Tensor(np.arange(3))
-torch.Tensor(np.ones((2, 2)))
-torch.Tensor([z, z])
-torch.Tensor([v, v])
-torch.Tensor([True, False])
-torch.Tensor([2.5]).requires_grad
-torch.Tensor(2.5)
-torch.Tensor('a')
-torch.Tensor(2, 'a')
-torch.Tensor(-1)
-torch.Tensor([[1, 2], [3]])
-torch.Tensor(None)
-torch.Tensor(range(3))
-torch.tensor([v, v])
-torch.tensor([z, 1])
-torch.tensor([[z, z], [z, z]])
-torch.tensor([x, x])
-torch.tensor([k[0, 0], 2.5])
-torch.tensor([np.float32(1), np.float32(2)])
-torch.tensor([np.arange(2), np.arange(2)])
-torch.tensor((1, 2.5, True))
-torch.tensor(range(3))
-torch.as_tensor([v[0], v[1]])
-torch.LongTensor([1, 2])
-torch.LongTensor(2, 3).shape
-torch.LongTensor([1.0, 2.0])
-torch.FloatTensor([1, 2])
-torch.FloatTensor(x.tolist())
-torch.FloatTensor(np.ones(2))
-torch.FloatTensor(np.ones(2, np.float32))
-torch.DoubleTensor([1, 2])
-torch.IntTensor([1, 2])
-torch.BoolTensor([True, False])
-torch.ByteTensor([1, 0])
-torch.HalfTensor([1, 2])
-torch.ShortTensor([1, 2])
-torch.CharTensor([1, 2])
-torch.LongTensor(k)
-torch.LongTensor(x)
-torch.LongTensor(2.5)
+CONSTRUCTED = calls("""
+torch.Tensor([1, 2]); torch.Tensor([[1, 2], [3, 4]]); torch.Tensor(2, 3).shape
+torch.Tensor(3).shape; torch.Tensor(); torch.Tensor((2, 3)); torch.Tensor(torch.Size([2, 3])).shape
+torch.Tensor(x); torch.Tensor(f); torch.Tensor(f).data_ptr() == f.data_ptr()
+torch.Tensor(np.arange(3)); torch.Tensor(np.ones((2, 2))); torch.Tensor([z, z])
+torch.Tensor([v, v]); torch.Tensor([True, False]); torch.Tensor([2.5]).requires_grad
+torch.Tensor(2.5); torch.Tensor('a'); torch.Tensor(2, 'a'); torch.Tensor(-1)
+torch.Tensor([[1, 2], [3]]); torch.Tensor(None); torch.Tensor(range(3)); torch.tensor([v, v])
+torch.tensor([z, 1]); torch.tensor([[z, z], [z, z]]); torch.tensor([x, x])
+torch.tensor([k[0, 0], 2.5]); torch.tensor([np.float32(1), np.float32(2)])
+torch.tensor([np.arange(2), np.arange(2)]); torch.tensor((1, 2.5, True)); torch.tensor(range(3))
+torch.as_tensor([v[0], v[1]]); torch.LongTensor([1, 2]); torch.LongTensor(2, 3).shape
+torch.LongTensor([1.0, 2.0]); torch.FloatTensor([1, 2]); torch.FloatTensor(x.tolist())
+torch.FloatTensor(np.ones(2)); torch.FloatTensor(np.ones(2, np.float32))
+torch.DoubleTensor([1, 2]); torch.IntTensor([1, 2]); torch.BoolTensor([True, False])
+torch.ByteTensor([1, 0]); torch.HalfTensor([1, 2]); torch.ShortTensor([1, 2])
+torch.CharTensor([1, 2]); torch.LongTensor(k); torch.LongTensor(x); torch.LongTensor(2.5)
 isinstance(x, torch.DoubleTensor), isinstance(k, torch.LongTensor), isinstance(x, torch.FloatTensor)
 isinstance(k, (torch.LongTensor, torch.IntTensor)), issubclass(torch.LongTensor, torch.Tensor)
-torch.nn.Parameter(torch.ones(2))
-torch.nn.Parameter(torch.ones(2), False).requires_grad
-""".strip().split("\n")
+torch.nn.Parameter(torch.ones(2)); torch.nn.Parameter(torch.ones(2), False).requires_grad
+""")
 
-INDEXED = """
-x[u]
-x[u > 0]
-T[u]
-T[:, u[0]]
-x[0][u[0]]
-put(x, u, 7.0)
-put(x, b, 7.0)
-put(T, (slice(None), u[0]), 7.0)
-x[[b]]
-x[[0, 1]]
-x[[[0, 1], [1, 2]]]
-x[[i, i]]
-x[[slice(None), 1]]
-x[[slice(0, 1), i]]
-x[[None, 0]]
-x[[..., 0]]
-x[[True, False]]
-x[[0, None]]
-x[(0, [1, 2])]
-x[[0], [1]]
-x[(i, i)]
-x[i, None, i]
-x[[i]]
-x[:, [True, False, True]]
-x[np.array([0, 1])]
-x[np.array([True, False])]
-x[np.int64(1)]
-x[z.long()]
-x[z > 0]
-x[None, z > 0]
-x[True], x[False]
-x[k[0] % 2]
-x[k.int()[0] % 2]
-x[[]]
-x[torch.tensor([])]
-x[x > 5]
-T[0, :, [0, 1]]
-T[[0, 1], :, [0, 1]]
-T[:, [0, 1], [0, 1]]
-T[[[0], [1]], [0, 1]]
-T[b]
-T[b, 0]
-T[..., i]
-T[None, i]
-T[i, ..., i]
-P[:, :, [0, 3]]
-P[[0, 1]]
-P[0, [0, 1]]
-P[..., 0, :]
-x[-1], x[-2:], x[:, -1]
-x[5:], x[:, 1:0]
-put(x, [[0, 1], [1, 2]], 5.0)
-put(x, [slice(None), 1], 5.0)
-put(x, i, y[i])
-put(x, (0, [1, 2]), y[0, :2])
-put(x, 0, k[0])
-put(x, (slice(None), i), 3)
-put(T, b, T[b] * 2)
-put(T, (b, 0), 4.0)
-put(f, b, x[b])
-put(k, b, 2.9)
-put(x, None, 3.0)
-put(x, ..., y)
-put(x, (), y)
-put(x, [], 3.0)
-x[2]
-x[0, 0, 0]
-x[torch.tensor([5])]
-x[x]
-x['a']
-x[{}]
-x[u[:1]]
-x[b[:1]]
-x[1.0]
-put(x, b, y)
-put(x, 0, T)
+INDEXED = calls("""
+x[u]; x[u > 0]; T[u]; T[:, u[0]]; x[0][u[0]]; put(x, u, 7.0); put(x, b, 7.0)
+put(T, (slice(None), u[0]), 7.0); x[[b]]; x[[0, 1]]; x[[[0, 1], [1, 2]]]; x[[i, i]]
+x[[slice(None), 1]]; x[[slice(0, 1), i]]; x[[None, 0]]; x[[..., 0]]; x[[True, False]]; x[[0, None]]
+x[(0, [1, 2])]; x[[0], [1]]; x[(i, i)]; x[i, None, i]; x[[i]]; x[:, [True, False, True]]
+x[np.array([0, 1])]; x[np.array([True, False])]; x[np.int64(1)]; x[z.long()]; x[z > 0]
+x[None, z > 0]; x[True], x[False]; x[k[0] % 2]; x[k.int()[0] % 2]; x[[]]; x[torch.tensor([])]
+x[x > 5]; T[0, :, [0, 1]]; T[[0, 1], :, [0, 1]]; T[:, [0, 1], [0, 1]]; T[[[0], [1]], [0, 1]]; T[b]
+T[b, 0]; T[..., i]; T[None, i]; T[i, ..., i]; P[:, :, [0, 3]]; P[[0, 1]]; P[0, [0, 1]]
+P[..., 0, :]; x[-1], x[-2:], x[:, -1]; x[5:], x[:, 1:0]; put(x, [[0, 1], [1, 2]], 5.0)
+put(x, [slice(None), 1], 5.0); put(x, i, y[i]); put(x, (0, [1, 2]), y[0, :2]); put(x, 0, k[0])
+put(x, (slice(None), i), 3); put(T, b, T[b] * 2); put(T, (b, 0), 4.0); put(f, b, x[b])
+put(k, b, 2.9); put(x, None, 3.0); put(x, ..., y); put(x, (), y); put(x, [], 3.0); x[2]; x[0, 0, 0]
+x[torch.tensor([5])]; x[x]; x['a']; x[{}]; x[u[:1]]; x[b[:1]]; x[1.0]; put(x, b, y); put(x, 0, T)
 put(x, [0, 1, 0], y)
-""".strip().split("\n")
-LAID_OUT = """
-P.softmax(1), P.softmax(0), P.softmax(-1).view(-1)
-P.log_softmax(1), P.log_softmax(2)
+""")
+LAID_OUT = calls("""
+P.softmax(1), P.softmax(0), P.softmax(-1).view(-1); P.log_softmax(1), P.log_softmax(2)
 torch.cat([P, P]), torch.cat([P, T], 1), torch.cat([x.T, x.T], 1).view(-1)
 torch.stack([P, P]), torch.stack([x.T, x.T], 2), torch.stack([P, T], 1).view(-1)
 P.cumsum(0), P.cumsum(1), P.cumprod(2)
 F.layer_norm(P, (4,)), F.layer_norm(P, (3, 4)).view(-1), F.layer_norm(x.T, (2,), x[:, 0], x[:, 1])
-F.group_norm(P, 3)
-F.rms_norm(P, (4,))
+F.group_norm(P, 3); F.rms_norm(P, (4,))
 F.batch_norm(P, None, None, training=True), F.batch_norm(x.T, v[:2].detach(), (v[:2] * v[:2] + 1).detach())
 P.var(1), P.std(0), P.var(2, keepdim=True)
 P.prod(1), P.sum(1), P.mean(0), P.amax(1), P.max(1), P.min(2), P.logsumexp(1), P.norm(2, 1)
-P.argmax(1), P.any(1), P.all(0)
-P.sort(1), P.sort(0, descending=True), P.argsort(2), P.topk(2, 1)
+P.argmax(1), P.any(1), P.all(0); P.sort(1), P.sort(0, descending=True), P.argsort(2), P.topk(2, 1)
 P.roll(1, 2), P.tril(), P.triu(1), P.repeat(1, 2, 1), P.tile(2)
 P.masked_fill(P > 0, 1.0), P.index_fill(1, i, 2.0), P.index_select(1, i), P.gather(1, i.view(2, 1, 1))
 P.index_add(1, i, P[:, :2]), P.index_copy(1, i, P[:, :2]), P.scatter(1, i.view(2, 1, 1), 5.0)
@@ -192,12 +92,10 @@ F.avg_pool1d(P, 2), F.max_pool1d(P, 2), F.adaptive_avg_pool1d(P, 2), F.conv1d(P,
 P.contiguous(), P.contiguous().view(-1), P.reshape(-1), P.reshape(6, 4), P.flatten(1)
 P.transpose(0, 1), P.permute(2, 1, 0), P.mT, P[0], P[:, 1:], P.unsqueeze(1), P.squeeze(), P.expand(2, 2, 3, 4)
 P @ M[:1].expand(4, 3), P.transpose(1, 2) @ M, x.T @ x, torch.bmm(P, P.transpose(1, 2)), F.linear(P, T[0])
-P.view(-1)
-x.T.view(-1)
-(x.T + 1).view(-1)
+P.view(-1); x.T.view(-1); (x.T + 1).view(-1)
 P.nan_to_num(), P.sgn(), P.neg(), -P, P.square(), P.rsqrt(), P.logical_not(), P.isnan()
 F.one_hot(k.T + 4), torch.nonzero(b.T), torch.nonzero(b.T, as_tuple=True)
-""".strip().split("\n")
+""")
 GROUPS = {"constructed": CONSTRUCTED, "indexed": INDEXED, "laid_out": LAID_OUT}
 GROUPS |= {
     "values": VALUES,
