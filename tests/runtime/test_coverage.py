@@ -1,6 +1,6 @@
 """Every public name is in a sample, or in a test that is named here."""
 
-import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -26,29 +26,20 @@ ELSEWHERE = {
     "test_sparse.py": "array",
     "test_reduced_precision.py": "bfloat16",
 }
-PYTHON = {
-    **{n: f"__{n.lower()}__" for n in "Add Sub Mod Eq Lt Gt Invert".split()},
-    "Mult": "__mul__",
-    "Div": "__truediv__",
-    "FloorDiv": "__floordiv__",
-    "Pow": "__pow__",
-    "MatMult": "__matmul__",
-    "BitXor": "__xor__",
-    "BitAnd": "__and__",
-    "BitOr": "__or__",
-    "LShift": "__lshift__",
-    "RShift": "__rshift__",
-    "NotEq": "__ne__",
-    "LtE": "__le__",
-    "GtE": "__ge__",
-    "In": "__contains__",
-    "USub": "__neg__",
-    "UAdd": "__pos__",
-    "JoinedStr": "__format__",
-    "Starred": "__iter__",
-}
-CALLS = {"dumps": "__reduce__", "deepcopy": "__deepcopy__", "asarray": "__array__"}
-CALLS["sqrt"] = "__array_wrap__"
+NAMES = "add sub mul truediv floordiv mod pow matmul xor and or lshift rshift eq ne lt le gt ge"
+WRITTEN = "+ - * / // % ** @ ^ & | << >> == != < <= > >="
+SIGNS = dict(zip(NAMES.split(), WRITTEN.split(), strict=True))
+# What calls a method that is not called by its name.
+CALLS = {f"__{name}__": rf" {re.escape(sign)} " for name, sign in SIGNS.items()}
+CALLS |= {f"__r{name}__": rf"(^|\W)[\d.]+ {re.escape(sign)} " for name, sign in SIGNS.items()}
+CALLS |= {
+    "__getitem__": r"\w\[", "__index__": r"\]\[k\[", "__iter__": r"\[\*", "__format__": "f'{",
+    "__neg__": r"(^|\W)-[a-z]", "__pos__": r"(^|\W)\+[a-z]", "__invert__": "~",
+    "__contains__": " in ", "__reduce__": "dumps", "__deepcopy__": "deepcopy",
+    "__array__": "asarray", "__array_wrap__": "sqrt",
+}  # fmt: skip
+PLACES = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
+PLACES["torch.special"] = "special"
 NOT_OPERATORS = set(
     "__annotations__ __array_priority__ __dict__ __doc__ __init__ __module__ "
     "__slots__ __weakref__ __firstlineno__ __static_attributes__".split()
@@ -57,33 +48,13 @@ NOT_OPERATORS = set(
 
 def _used(code):
     """(place, name) of all that an expression uses."""
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Attribute):
-            owner = ast.unparse(node.value)
-            places = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
-            places["torch.special"] = "special"
-            yield places.get(owner, "tensor"), node.attr
-            if owner == "operator":
-                yield "tensor", f"__{node.attr}__"
-            yield "tensor", CALLS.get(node.attr, "")
-        elif isinstance(node, ast.BinOp):
-            name = PYTHON[type(node.op).__name__]
+    for owner, name in re.findall(r"((?:torch\.)?\w*)\.(\w+)", code):
+        yield PLACES.get(owner, "tensor"), f"__{name}__" if owner == "operator" else name
+    for name, pattern in CALLS.items():
+        if re.search(pattern, code):
             yield "tensor", name
-            if isinstance(node.left, ast.Constant):
-                yield "tensor", name.replace("__", "__r", 1)
-        elif isinstance(node, ast.Compare):
-            for op in node.ops:
-                yield "tensor", PYTHON.get(type(op).__name__, "")
-        elif isinstance(node, ast.UnaryOp):
-            yield "tensor", PYTHON.get(type(node.op).__name__, "")
-        elif isinstance(node, ast.Subscript):
-            yield "tensor", "__getitem__"
-            if not isinstance(node.slice, (ast.Constant, ast.Slice)):
-                yield "tensor", "__index__"
-        elif isinstance(node, (ast.JoinedStr, ast.Starred)):
-            yield "tensor", PYTHON[type(node).__name__]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield "tensor", f"__{node.func.id}__"
+    for name in re.findall(r"(?<![.\w])(\w+)\(", code):
+        yield "tensor", f"__{name}__"
 
 
 def _public():
