@@ -150,33 +150,7 @@ def registries_replaced(lib):
     yield raised(lambda: other.a.nothing)
 
 
-def complex_parameters(lib):
-    stream = np.random.default_rng(12)
-    start, far = (stream.standard_normal(3) + 1j * stream.standard_normal(3) for _ in range(2))
-    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"):
-        p = lib.tensor(start).requires_grad_()
-        optimizer = getattr(lib.optim, name)([p], lr=0.1)
-        for _ in range(3):
-            optimizer.zero_grad()
-            (p - lib.tensor(far)).abs().square().sum().backward()
-            optimizer.step()
-        yield p, p.grad
-
-
-def views_made_in_inference_mode(lib):
-    outer = lib.ones(2, 3, requires_grad=True)
-    with lib.inference_mode():
-        x = lib.arange(6.0).reshape(2, 3)
-        inside = x[0], x.t(), x.view(3, 2), outer[0], outer.t()
-    yield [one.requires_grad for one in inside], [one.is_inference() for one in inside]
-    yield x[1], x.view(-1), x.t().reshape(-1), (x * 2).sum(), inside[0] + 1, inside[3].clone()
-    yield raised(lambda: x.add_(1)), raised(lambda: (outer * x).sum().backward())
-    yield raised(x[0].requires_grad_), x.clone().requires_grad_().requires_grad
-
-
 SCRIPTS = [
-    complex_parameters,
-    views_made_in_inference_mode,
     gradients_of_functions,
     batches_of_functions,
     modules_with_other_parameters,

@@ -276,29 +276,6 @@ def threads(torch):
 
 
 @script
-def exception_passes_through(torch):
-    class Bad(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            raise ValueError("mine")
-
-    try:
-        Bad.apply(leaf(torch, 1.0)).sum().backward()
-    except ValueError as e:
-        names = []
-        tb = e.__traceback__
-        while tb is not None:
-            names.append(tb.tb_frame.f_code.co_name)
-            tb = tb.tb_next
-        return str(e), names[-1]
-    return "nothing"
-
-
-@script
 def anomaly(torch):
     x = leaf(torch, -1.0)
     with warnings.catch_warnings(record=True) as caught:
@@ -309,26 +286,6 @@ def anomaly(torch):
             kind = error(z.backward, "returned nan values")
     text = " ".join(str(w.message) for w in caught)
     return kind, "y = x.sqrt()" in text, "SqrtBackward0" in text
-
-
-@script
-def saved_hooks(torch):
-    events = []
-
-    def pack(t):
-        events.append(("pack", t.tolist()))
-        return t.tolist()
-
-    def unpack(data):
-        events.append(("unpack", data))
-        return torch.tensor(data, dtype=torch.float64)
-
-    x = leaf(torch, 1.0, 2.0)
-    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-        y = x * x
-    z = y.exp()
-    z.sum().backward()
-    return events, x.grad.tolist()
 
 
 @script
