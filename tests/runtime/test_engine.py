@@ -24,7 +24,7 @@ def _loop(request, monkeypatch):
 def test_a_long_chain_needs_no_stack():
     x = rt.tensor([1.0], requires_grad=True)
     y = x
-    for _ in range(50_000):
+    for _ in range(10_000):
         y = y + 1
     y.backward()
     assert x.grad.tolist() == [1.0]

@@ -58,7 +58,8 @@ tensors = some_arrays.flatmap(
         lambda needs: rt.tensor(a, requires_grad=needs and a.dtype.kind in "fc"), st.booleans()
     )
 )
-keys = st.none() | st.booleans() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
+words = st.text('a0é☃\n\0"\\')  # of all characters hypothesis makes a table first
+keys = st.none() | st.booleans() | st.integers() | words | st.tuples(st.integers(), words)
 leaves = keys | st.floats() | st.complex_numbers() | tensors | some_arrays | dtypes.map(np.dtype)
 trees = st.recursive(
     leaves,
@@ -72,7 +73,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(trees)
 def test_whatever_is_nested_comes_back(tree):
     assert same(through(tree), tree)
@@ -161,6 +162,7 @@ def test_every_truncation_is_an_error():
         assert "\n" not in str(caught.value)
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_a_flipped_byte_is_an_error_or_does_not_matter(data):
     tree = {"w": rt.arange(20), "n": [1, "two"]}
