@@ -182,14 +182,6 @@ def _training(steps: int = 3) -> list[Any]:
     return hazards(log.work)
 
 
-def test_training_on_two_devices(two_t4: None) -> None:
-    assert _training() == []
-
-
-def test_training_without_the_engines_waits(two_t4: None, without_waits: None) -> None:
-    assert _training()
-
-
 @pytest.mark.parametrize("leaves_on_side", [False, True])
 def test_the_caller_waits_for_the_leaves(two_t4: None, leaves_on_side: bool) -> None:
     """What is launched behind backward() and reads a gradient begins when that is there."""
@@ -226,20 +218,18 @@ def test_the_caller_does_not_wait_if_told_so(two_t4: None, without_waits: None) 
     assert set(numbers) <= {h.memory for h in found}
 
 
-def _exported(path: Path) -> list[Any]:
-    """The hazards in the file of a training that was profiled, on two devices and a side stream."""
-    with profile(record_shapes=True) as prof:
-        _training()
-    prof.export_chrome_trace(path)
-    return hazards(from_trace(json.loads(path.read_text("utf-8"))))
-
-
-def test_an_exported_trace(real_time: None, two_t4: None, tmp_path: Path) -> None:
-    assert _exported(tmp_path / "trace.json") == []
-
-
-def test_an_exported_trace_without_the_engines_waits(
-    real_time: None, two_t4: None, without_waits: None, tmp_path: Path
+@pytest.mark.parametrize("waits", [True, False], ids=["with waits", "without the engine's"])
+def test_training_and_its_trace(
+    real_time: None, two_t4: None, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = _exported(tmp_path / "trace.json")
-    assert {h.kind for h in found} >= {"read after write"}
+    """What the devices logged, and the file of the training that was profiled, say the same."""
+    monkeypatch.setattr(accelerator, "drops_waits", not waits)
+    with profile(record_shapes=True) as prof:
+        logged = _training()
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    exported = hazards(from_trace(json.loads((tmp_path / "trace.json").read_text("utf-8"))))
+    if waits:
+        assert logged == exported == []
+    else:
+        assert logged
+        assert "read after write" in {h.kind for h in exported}

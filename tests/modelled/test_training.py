@@ -139,17 +139,6 @@ def test_checkpoint_on_a_stream() -> None:
     assert hazards(log.work) == []
 
 
-def test_retain_graph() -> None:
-    x = torch.ones(3, device="cuda:1", requires_grad=True)
-    y = (x.exp() * x).sum()
-    y.backward(retain_graph=True)
-    first = x.grad.tolist()
-    y.backward()
-    assert x.grad.tolist() == [2 * n for n in first]
-    with pytest.raises(RuntimeError, match="second time"):
-        y.backward()
-
-
 def test_double_backward() -> None:
     def second(device: str) -> list[Any]:
         torch.manual_seed(0)

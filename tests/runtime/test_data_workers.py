@@ -278,14 +278,6 @@ def test_an_error_in_worker_init_fn():
         list(DataLoader(range(3), num_workers=1, worker_init_fn=init))
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 3])
-@pytest.mark.parametrize("batch_size", [None, 1, 4])
-def test_iterable_shards_cover_all(workers, batch_size):
-    loader = DataLoader(Shards(11), batch_size, num_workers=workers)
-    found = list(loader) if batch_size is None else flat(loader)
-    assert sorted(found) == list(range(11))
-
-
 def test_a_worker_with_nothing_to_read():
     assert flat(DataLoader(Shards(9, uneven=True), 2, num_workers=2)) == list(range(9))
 
@@ -295,11 +287,6 @@ def test_iterable_epochs_of_persistent_workers():
     first = values(loader)
     assert sorted(flat_of(first)) == list(range(10))
     assert values(loader) == first
-
-
-def test_drop_last_is_per_worker():
-    loader = DataLoader(Shards(10), 2, num_workers=2, drop_last=True)
-    assert sorted(values(loader)) == [[0, 2], [1, 3], [4, 6], [5, 7]]
 
 
 ORPHANS = """
