@@ -1,9 +1,8 @@
-"""More scripts: in-place operators, modes, Functions, threads, anomaly mode, saved-tensor hooks."""
+"""More scripts: in-place operators, Functions, threads, what runs in which order."""
 
-# ruff: noqa: ARG004, ARG005, PLW0108, RUF059  (hooks and Functions have the arguments they have)
+# ruff: noqa: ARG004, ARG005, RUF059  (hooks and Functions have the arguments they have)
 
 import threading
-import warnings
 
 from .scripts import error, leaf, script
 
@@ -79,50 +78,14 @@ def forbidden_inplace(torch):
 
 
 @script
-def modes(torch):
-    x = leaf(torch, 1.0)
-    found = []
-    with torch.no_grad():
-        found.append((x * 2).requires_grad)
-        with torch.enable_grad():
-            found.append((x * 2).requires_grad)
-    with torch.set_grad_enabled(False):
-        found.append(torch.is_grad_enabled())
-
-    @torch.no_grad()
-    def f():
-        return torch.is_grad_enabled()
-
-    @torch.no_grad()
-    def g():
-        yield torch.is_grad_enabled()
-        yield torch.is_grad_enabled()
-
-    it = g()
-    found += [f(), next(it), torch.is_grad_enabled(), next(it), torch.is_grad_enabled()]
+def modes_of_other_threads(torch):
     torch.set_grad_enabled(False)
     other = []
     thread = threading.Thread(target=lambda: other.append(torch.is_grad_enabled()))
     thread.start()
     thread.join()
-    found.append(torch.is_grad_enabled())
     torch.set_grad_enabled(True)
-    return found, other
-
-
-@script
-def inference(torch):
-    x = leaf(torch, 1.0)
-    with torch.inference_mode():
-        y = x * 2
-        y.add_(1)
-    return (
-        y.is_inference(),
-        y.requires_grad,
-        error(lambda: y * x, "Inference tensors cannot be saved for backward"),
-        error(lambda: y.add_(1), "Inplace update to inference tensor outside InferenceMode"),
-        error(lambda: y.requires_grad_(), "Setting requires_grad=True on inference tensor"),
-    )
+    return other
 
 
 @script
@@ -273,19 +236,6 @@ def threads(torch):
     for w in workers:
         w.join()
     return x.grad.tolist()
-
-
-@script
-def anomaly(torch):
-    x = leaf(torch, -1.0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with torch.autograd.detect_anomaly():
-            y = x.sqrt()
-            z = (y * 0).sum()
-            kind = error(z.backward, "returned nan values")
-    text = " ".join(str(w.message) for w in caught)
-    return kind, "y = x.sqrt()" in text, "SqrtBackward0" in text
 
 
 @script
