@@ -6,6 +6,8 @@ something that two or three producers used; the sum of their gradients is a kern
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled.activity import ActivityLog, DeviceWork
+from tidy.runtime.utils.checkpoint import checkpoint
 
 from .hazards import hazards
 from .recording import kernels, place_of, recording, slow
@@ -187,27 +190,35 @@ def test_a_leaf_of_a_side_stream() -> None:
     assert _waits(log, caller, side)
 
 
-def test_gradients_that_are_returned() -> None:
-    """`grad` has the caller's stream wait as well."""
-    side = cuda.Stream()
-    x = slow().requires_grad_()
-    out = _on(side, lambda: (x @ slow()).sin())  # noqa: PLW0108  (all of it there)
-    ones = torch.ones_like(out)
+def _checkpoint(x: Any, side: Any) -> Any:
+    step = partial(checkpoint, lambda x: (x @ x).sin() @ x, x, use_reentrant=False)
+    _on(side, lambda: step().sum()).backward()
+    return x.grad
+
+
+def _twice(x: Any, side: Any) -> Any:
+    (g,) = torch.autograd.grad(_on(side, lambda: (x @ x).sin().sum()), x, create_graph=True)
+    g.square().sum().backward()
+    return x.grad
+
+
+def _returned(x: Any, side: Any) -> Any:
+    return torch.autograd.grad(_on(side, lambda: (x @ slow()).sin().sum()), x)[0]
+
+
+def _accumulated(x: Any, side: Any) -> Any:
+    """The second backward adds to `.grad`, in place, on the leaf's stream."""
+    for _ in range(3):
+        _on(side, lambda: (x @ slow()).sum()).backward()  # noqa: PLW0108  (all of it there)
+    return x.grad
+
+
+@pytest.mark.parametrize("program", [_checkpoint, _twice, _returned, _accumulated])
+def test_the_caller_waits_for_gradients(program: Callable[[Any, Any], Any]) -> None:
+    x, side = slow().requires_grad_(), cuda.Stream()
     cuda.synchronize()
     with recording() as log:
-        (grad,) = torch.autograd.grad(out, x, ones)
-        grad + 1
-    assert hazards(log.work) == []
-
-
-def test_accumulates_over_backwards() -> None:
-    """The second backward adds to `.grad`, in place, on the leaf's stream."""
-    side = cuda.Stream()
-    x = slow().requires_grad_()
-    with recording() as log:
-        for _ in range(3):
-            _on(side, lambda: (x @ slow()).sum()).backward()  # noqa: PLW0108  (all of it there)
-        x.grad * 1
+        program(x, side) + 1
     assert hazards(log.work) == []
 
 

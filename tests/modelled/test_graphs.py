@@ -253,55 +253,45 @@ def test_streams_forked_and_joined_in_a_capture() -> None:
     assert out.tolist() == [110.0] * 4
 
 
-class TestRefuses:
-    @pytest.mark.parametrize(
-        "call",
-        [
-            lambda x: x[0].item(),
-            lambda x: x.cpu(),
-            lambda x: x.nonzero(),
-            lambda x: x[x > 0],
-            lambda x: bool((x > 0).all()),
-            lambda _: torch.ones(4).to("cuda"),
-            lambda _: torch.tensor([1.0], device="cuda"),
-        ],
-        ids="item cpu nonzero mask bool to tensor".split(),
-    )
-    def test_what_has_to_wait(self, call: Callable[[Any], Any]) -> None:
-        x, graph = torch.ones(4, device="cuda"), cuda.CUDAGraph()
-        with pytest.raises(RuntimeError, match="stream is capturing"), cuda.graph(graph):
-            call(x)
-        assert not cuda.is_current_stream_capturing()
-        assert x.sum().item() == 4
+_CAPTURING = "stream is capturing"
+# What a capture refuses: by what is said.
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "item": (lambda x: x[0].item(), _CAPTURING),
+    "cpu": (lambda x: x.cpu(), _CAPTURING),
+    "nonzero": (lambda x: x.nonzero(), _CAPTURING),
+    "mask": (lambda x: x[x > 0], _CAPTURING),
+    "bool": (lambda x: bool((x > 0).all()), _CAPTURING),
+    "to": (lambda _: torch.ones(4).to("cuda"), _CAPTURING),
+    "tensor": (lambda _: torch.tensor([1.0], device="cuda"), _CAPTURING),
+    "synchronize": (lambda _: cuda.synchronize(), _CAPTURING),
+    "synchronize a stream": (lambda _: cuda.current_stream().synchronize(), _CAPTURING),
+    "a wait of the default stream": (
+        lambda _: cuda.default_stream().wait_stream(cuda.current_stream()),
+        "legacy stream",
+    ),
+    "a wait for what is not captured": (
+        lambda _: cuda.current_stream().wait_stream(cuda.Stream()),
+        "uncaptured work",
+    ),
+    "a capture within": (lambda _: cuda.CUDAGraph().capture_begin(), "captur"),
+}
 
-    @pytest.mark.parametrize("how", ["device", "stream"])
-    def test_synchronization(self, how: str) -> None:
-        graph = cuda.CUDAGraph()
-        with pytest.raises(RuntimeError, match="stream is capturing"), cuda.graph(graph):
-            cuda.synchronize() if how == "device" else cuda.current_stream().synchronize()
 
-    def test_the_default_stream(self) -> None:
-        with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
-            cuda.CUDAGraph().capture_begin()
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(name: str) -> None:
+    call, said = REFUSED[name]
+    x, graph = torch.ones(4, device="cuda"), cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match=said), cuda.graph(graph):
+        call(x)
+    assert not cuda.is_current_stream_capturing()
+    assert x.sum().item() == 4
 
-    def test_a_wait_of_the_default_stream(self) -> None:
-        graph = cuda.CUDAGraph()
-        with pytest.raises(RuntimeError, match="legacy stream"), cuda.graph(graph):
-            cuda.default_stream().wait_stream(cuda.current_stream())
 
-    def test_a_wait_for_what_is_not_captured(self) -> None:
-        graph, other = cuda.CUDAGraph(), cuda.Stream()
-        with pytest.raises(RuntimeError, match="uncaptured work"), cuda.graph(graph):
-            cuda.current_stream().wait_stream(other)
-
-    def test_an_end_without_a_begin(self) -> None:
-        with pytest.raises(RuntimeError, match="capture_begin"):
-            cuda.CUDAGraph().capture_end()
-
-    def test_a_capture_within_a_capture(self) -> None:
-        graph = cuda.CUDAGraph()
-        with pytest.raises(RuntimeError, match="captur"), cuda.graph(graph):
-            cuda.CUDAGraph().capture_begin()
+def test_a_capture_begins_on_a_stream_of_its_own_and_ends_once() -> None:
+    with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
+        cuda.CUDAGraph().capture_begin()
+    with pytest.raises(RuntimeError, match="capture_begin"):
+        cuda.CUDAGraph().capture_end()
 
 
 def test_is_current_stream_capturing() -> None:

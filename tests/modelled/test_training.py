@@ -128,17 +128,6 @@ def test_checkpoint(reentrant: bool) -> None:
     assert kept < more / 2
 
 
-def test_checkpoint_on_a_stream() -> None:
-    side, x = cuda.Stream(), slow().requires_grad_()
-    side.wait_stream(cuda.current_stream())
-    with recording() as log:
-        with cuda.stream(side):
-            out = checkpoint(lambda x: (x @ x).sin() @ x, x, use_reentrant=False).sum()
-        out.backward()
-        x.grad + 1
-    assert hazards(log.work) == []
-
-
 def test_double_backward() -> None:
     def second(device: str) -> list[Any]:
         torch.manual_seed(0)
@@ -152,18 +141,6 @@ def test_double_backward() -> None:
 
     for a, b in zip(second("cpu"), second("cuda"), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_double_backward_on_a_stream() -> None:
-    side, x = cuda.Stream(), slow().requires_grad_()
-    side.wait_stream(cuda.current_stream())
-    with recording() as log:
-        with cuda.stream(side):
-            y = (x @ x).sin().sum()
-        (g,) = torch.autograd.grad(y, x, create_graph=True)
-        g.square().sum().backward()
-        x.grad + 1
-    assert hazards(log.work) == []
 
 
 class TestHooks:
