@@ -38,7 +38,6 @@ from . import (
 )
 from .all_scripts import SCRIPTS
 from .answers import padded, plain, same
-from .raised import raised
 from .samples import SAMPLES, Sample
 from .samples_in_place import IN_PLACE
 from .samples_plain import PLAIN, names, seen
@@ -343,8 +342,8 @@ TRAINING = [
 ]
 MISTAKES = Group(
     "mistakes",
-    {"optimizers and schedulers": None},
-    lambda lib, _: [raised(call) for call in questions_optim.mistakes(lib)],
+    {code: code for code in questions_optim.MISTAKES},
+    questions_optim.mistake,
     _exactly,
 )
 

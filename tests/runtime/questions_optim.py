@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from .raised import raised
+from .tables import calls
+
 CASES = {
     "SGD": [
         {},
@@ -131,9 +134,58 @@ def listed(value):
 
 
 CAPTURABLE = "Adam AdamW RMSprop Adadelta Adamax NAdam RAdam Rprop ASGD".split()
+MISTAKES = [
+    *calls("""
+# options
+optim.SGD([], lr=0.1); optim.SGD(x, lr=0.1); optim.SGD([x * 2], lr=0.1); optim.SGD([1.0], lr=0.1)
+optim.SGD([{'params': {x}}], lr=0.1); optim.SGD([{'params': [x]}, {'params': [x]}], lr=0.1)
+optim.SGD([x], lr=-0.1); optim.SGD([x], momentum=-1); optim.SGD([x], nesterov=True)
+optim.SGD([x], 0.1, nesterov=True, momentum=0.9, dampening=0.5); optim.Adam([x], betas=(1.0, 0.9))
+optim.Adam([x], eps=-1.0); optim.RMSprop([x], alpha=-1.0); optim.Adagrad([x], lr_decay=-1.0)
+optim.Adam([x], learning=1)
+optim.Adam([x], 0.1, (0.9, 0.99), 1e-8, 0.0, False, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+optim.Adam([x], lr=t.ones(2)); optim.RMSprop([x], fused=True); optim.ASGD([x], alpha=-1.0)
+optim.ASGD([x], weight_decay=-1.0); optim.Adadelta([x], rho=1.5); optim.Adadelta([x], eps=-1.5)
+optim.Adamax([x], betas=(0.9, 1.0)); optim.Adamax([x], fused=True)
+optim.NAdam([x], momentum_decay=-1.0); optim.RAdam([x], weight_decay=-1.0)
+optim.RAdam([x], lr=t.ones(2)); optim.Rprop([x], etas=(0.5, 0.9))
+optim.Rprop([x], etas=(0.0, 1.9)); optim.Rprop([x], weight_decay=0.1)
+optim.SparseAdam([x], lr=0.0); optim.LBFGS([x], lr=-1.0); optim.LBFGS([x], maximize=True)
+optim.LBFGS([{'params': [x]}, {'params': [leaf()]}]); optim.LBFGS([x]).step()
+searched(optim.LBFGS([x], line_search_fn='wolfe'))
+# groups and states
+sgd.add_param_group([x])
+sgd.add_param_group({'params': x}); sgd.load_state_dict({'state': {}, 'param_groups': []})
+sgd.load_state_dict(optim.SGD([leaf(), leaf()]).state_dict())
+# schedulers
+s.StepLR(1, 2); s.StepLR(sgd)
+s.LambdaLR(sgd, [abs, abs]); s.OneCycleLR(sgd, 0.1); s.OneCycleLR(sgd, 0.1, total_steps=-1)
+s.OneCycleLR(sgd, 0.1, total_steps=5, pct_start=2.0)
+s.OneCycleLR(sgd, 0.1, total_steps=5, anneal_strategy='sine')
+s.OneCycleLR(optim.Rprop([leaf()]), 0.1, total_steps=5); s.CyclicLR(sgd, 0.1)
+s.CyclicLR(sgd, 0.1, [0.1, 0.2]); s.CyclicLR(sgd, 0.1, 0.2, mode='round')
+s.CyclicLR(optim.Adagrad([leaf()]), 0.1, 0.2); s.CosineAnnealingWarmRestarts(sgd, 0)
+s.CosineAnnealingWarmRestarts(sgd, 2.5); s.CosineAnnealingWarmRestarts(sgd, 2, T_mult=0)
+s.CosineAnnealingWarmRestarts(sgd, 2, eta_min='low')
+s.CosineAnnealingWarmRestarts(sgd, 2).step(-1); s.ConstantLR(sgd, factor=1.5)
+s.LinearLR(sgd, start_factor=0); s.LinearLR(sgd, end_factor=2.0); s.LRScheduler(sgd)
+s.MultiplicativeLR(sgd, 0.5)
+s.ChainedScheduler([]); s.ChainedScheduler([sgd]); s.ChainedScheduler([s.ReduceLROnPlateau(sgd)])
+s.ChainedScheduler([s.StepLR(sgd, 2), s.StepLR(other, 2)])
+s.SequentialLR(sgd, [], []); s.ReduceLROnPlateau(sgd, factor=2.0)
+s.ReduceLROnPlateau(sgd, mode='mean'); s.SequentialLR(sgd, [s.StepLR(sgd, 2)], [3])
+s.SequentialLR(sgd, [s.StepLR(other, 2)], [])
+s.StepLR(sgd, 2, last_epoch=3)
+    """),
+    *[f"stepped(optim.{name}, capturable=True)" for name in CAPTURABLE],
+    *[f"stepped(optim.{name}, fused=None)" for name in CAPTURABLE],
+    *[f"optim.{name}([x], foreach=True, fused=True)" for name in FUSED],
+    *[f"stepped(optim.{name}, t.complex64, fused=True)" for name in FUSED],
+]
 
 
-def mistakes(t):
+def mistake(t, code):
+    """The class of the error, or nothing."""
     optim = t.optim
 
     def leaf(dtype=t.float32):
@@ -144,91 +196,11 @@ def mistakes(t):
         p.grad = t.ones_like(p)
         make([p], **options).step()
 
-    def searched(optimizer, p):
-        optimizer.step(lambda: (p - 1).square().sum().backward() or t.ones(()))
+    def searched(optimizer):
+        optimizer.step(lambda: (x - 1).square().sum().backward() or t.ones(()))
 
     x = leaf()
-    sgd = optim.SGD([x], lr=0.1)
-    other = optim.SGD([leaf()], lr=0.1)
-    s = optim.lr_scheduler
-    return [
-        lambda: optim.SGD([], lr=0.1),
-        lambda: optim.SGD(x, lr=0.1),
-        lambda: optim.SGD([x * 2], lr=0.1),
-        lambda: optim.SGD([1.0], lr=0.1),
-        lambda: optim.SGD([{"params": {x}}], lr=0.1),
-        lambda: optim.SGD([{"params": [x]}, {"params": [x]}], lr=0.1),
-        lambda: optim.SGD([x], lr=-0.1),
-        lambda: optim.SGD([x], momentum=-1),
-        lambda: optim.SGD([x], nesterov=True),
-        lambda: optim.SGD([x], 0.1, nesterov=True, momentum=0.9, dampening=0.5),
-        lambda: optim.Adam([x], betas=(1.0, 0.9)),
-        lambda: optim.Adam([x], eps=-1.0),
-        lambda: optim.RMSprop([x], alpha=-1.0),
-        lambda: optim.Adagrad([x], lr_decay=-1.0),
-        lambda: optim.Adam([x], learning=1),
-        lambda: optim.Adam([x], 0.1, (0.9, 0.99), 1e-8, 0.0, False, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-        lambda: optim.Adam([x], lr=t.ones(2)),
-        lambda: optim.RMSprop([x], fused=True),
-        lambda: optim.ASGD([x], alpha=-1.0),
-        lambda: optim.ASGD([x], weight_decay=-1.0),
-        lambda: optim.Adadelta([x], rho=1.5),
-        lambda: optim.Adadelta([x], eps=-1.5),
-        lambda: optim.Adamax([x], betas=(0.9, 1.0)),
-        lambda: optim.Adamax([x], fused=True),
-        lambda: optim.NAdam([x], momentum_decay=-1.0),
-        lambda: optim.RAdam([x], weight_decay=-1.0),
-        lambda: optim.RAdam([x], lr=t.ones(2)),
-        lambda: optim.Rprop([x], etas=(0.5, 0.9)),
-        lambda: optim.Rprop([x], etas=(0.0, 1.9)),
-        lambda: optim.Rprop([x], weight_decay=0.1),
-        lambda: optim.SparseAdam([x], lr=0.0),
-        lambda: optim.LBFGS([x], lr=-1.0),
-        lambda: optim.LBFGS([x], maximize=True),
-        lambda: optim.LBFGS([{"params": [x]}, {"params": [leaf()]}]),
-        lambda: optim.LBFGS([x]).step(),
-        lambda: searched(optim.LBFGS([x], line_search_fn="wolfe"), x),
-        *[lambda name=name: stepped(getattr(optim, name), capturable=True) for name in CAPTURABLE],
-        *[lambda name=name: stepped(getattr(optim, name), fused=None) for name in CAPTURABLE],
-        *[lambda name=name: getattr(optim, name)([x], foreach=True, fused=True) for name in FUSED],
-        *[
-            lambda name=name: stepped(getattr(optim, name), t.complex64, fused=True)
-            for name in FUSED
-        ],
-        lambda: sgd.add_param_group([x]),
-        lambda: sgd.add_param_group({"params": x}),
-        lambda: sgd.load_state_dict({"state": {}, "param_groups": []}),
-        lambda: sgd.load_state_dict(optim.SGD([leaf(), leaf()]).state_dict()),
-        lambda: s.StepLR(1, 2),
-        lambda: s.StepLR(sgd),
-        lambda: s.LambdaLR(sgd, [abs, abs]),
-        lambda: s.OneCycleLR(sgd, 0.1),
-        lambda: s.OneCycleLR(sgd, 0.1, total_steps=-1),
-        lambda: s.OneCycleLR(sgd, 0.1, total_steps=5, pct_start=2.0),
-        lambda: s.OneCycleLR(sgd, 0.1, total_steps=5, anneal_strategy="sine"),
-        lambda: s.OneCycleLR(optim.Rprop([leaf()]), 0.1, total_steps=5),
-        lambda: s.CyclicLR(sgd, 0.1),
-        lambda: s.CyclicLR(sgd, 0.1, [0.1, 0.2]),
-        lambda: s.CyclicLR(sgd, 0.1, 0.2, mode="round"),
-        lambda: s.CyclicLR(optim.Adagrad([leaf()]), 0.1, 0.2),
-        lambda: s.CosineAnnealingWarmRestarts(sgd, 0),
-        lambda: s.CosineAnnealingWarmRestarts(sgd, 2.5),
-        lambda: s.CosineAnnealingWarmRestarts(sgd, 2, T_mult=0),
-        lambda: s.CosineAnnealingWarmRestarts(sgd, 2, eta_min="low"),
-        lambda: s.CosineAnnealingWarmRestarts(sgd, 2).step(-1),
-        lambda: s.ConstantLR(sgd, factor=1.5),
-        lambda: s.LinearLR(sgd, start_factor=0),
-        lambda: s.LinearLR(sgd, end_factor=2.0),
-        lambda: s.MultiplicativeLR(sgd, 0.5),
-        lambda: s.LRScheduler(sgd),
-        lambda: s.ChainedScheduler([]),
-        lambda: s.ChainedScheduler([s.StepLR(sgd, 2), s.StepLR(other, 2)]),
-        lambda: s.ChainedScheduler([s.ReduceLROnPlateau(sgd)]),
-        lambda: s.ChainedScheduler([sgd]),
-        lambda: s.SequentialLR(sgd, [], []),
-        lambda: s.ReduceLROnPlateau(sgd, factor=2.0),
-        lambda: s.ReduceLROnPlateau(sgd, mode="mean"),
-        lambda: s.SequentialLR(sgd, [s.StepLR(sgd, 2)], [3]),
-        lambda: s.SequentialLR(sgd, [s.StepLR(other, 2)], []),
-        lambda: s.StepLR(sgd, 2, last_epoch=3) if sgd.param_groups[0].pop("initial_lr", 1) else 0,
-    ]
+    names = {"t": t, "optim": optim, "s": optim.lr_scheduler, "leaf": leaf, "stepped": stepped}
+    names |= {"searched": searched, "x": x, "sgd": optim.SGD([x], lr=0.1)}
+    names["other"] = optim.SGD([leaf()], lr=0.1)
+    return raised(lambda: eval(code, names))  # noqa: S307
