@@ -143,73 +143,50 @@ def test_double_backward() -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def _at_the_end(x: Any, y: Any, note: Callable[..., None]) -> None:
+    queue = torch.autograd.Variable._execution_engine.queue_callback
+    x.register_hook(lambda _: queue(note))
+
+
+# How a hook that notes its stream is registered, on a leaf or a product made on a side stream.
+HOOKS: dict[str, Callable[[Any, Any, Callable[..., None]], Any]] = {
+    "of a tensor": lambda _, y, note: y.register_hook(note),
+    "of a node": lambda _, y, note: y.grad_fn.register_hook(note),
+    "before a node": lambda _, y, note: y.grad_fn.register_prehook(note),
+    "behind a leaf": lambda x, _, note: x.register_post_accumulate_grad_hook(note),
+    "at the end": _at_the_end,
+}
+
+
 class TestHooks:
-    def test_run_on_the_stream_of_the_node(self) -> None:
-        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
+    @pytest.mark.parametrize("leaf_is_older", [False, True])
+    @pytest.mark.parametrize("name", HOOKS)
+    def test_streams(self, name: str, leaf_is_older: bool) -> None:
+        """That of the node; of a leaf the one that was current when it was first used.
 
-        def hook(grad: Any) -> Any:
-            seen.append((cuda.current_stream(), grad.device))
-            return grad * 2
+        A callback at the end has the caller's.
+        """
+        side, x, seen = cuda.Stream(), slow().requires_grad_(), list[Any]()
 
+        def note(*_: Any) -> None:
+            seen.append(cuda.current_stream())
+            if x.grad is not None:
+                x.grad.mul_(2)
+
+        used = x.view(-1) if leaf_is_older else None
         side.wait_stream(cuda.current_stream())
         with recording() as log:
             with cuda.stream(side):
-                y = x @ x
-                y.register_hook(hook)
+                y = x @ slow()
+                HOOKS[name](x, y, note)
                 out = y.sum()
             cuda.current_stream().wait_stream(side)
             out.backward()
-        assert seen == [(side, torch.device("cuda:0"))]
-        assert hazards(log.work) == []
-
-    @pytest.mark.parametrize("on_side", [False, True])
-    def test_post_accumulate(self, on_side: bool) -> None:
-        """On the leaf's stream: that which was current when it was first used."""
-        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
-
-        def hook(leaf: Any) -> None:
-            seen.append(cuda.current_stream())
-            leaf.grad.mul_(2)
-
-        x.register_post_accumulate_grad_hook(hook)
-        y = None if on_side else x.view(-1)
-        side.wait_stream(cuda.current_stream())
-        with recording() as log:
-            with cuda.stream(side):
-                out = (x @ slow()).sum()
-            cuda.current_stream().wait_stream(side)
-            out.backward()
             x.grad + 1
-        assert seen == [side if on_side else cuda.default_stream()]
+        of_caller = name == "at the end" or (name == "behind a leaf" and leaf_is_older)
+        assert seen == [cuda.default_stream() if of_caller else side]
         assert hazards(log.work) == []
-        del y
-
-    def test_of_a_node(self) -> None:
-        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
-        side.wait_stream(cuda.current_stream())
-        with cuda.stream(side):
-            y = x.sin()
-        y.grad_fn.register_hook(lambda *_: seen.append(cuda.current_stream()))
-        y.grad_fn.register_prehook(lambda *_: seen.append(cuda.current_stream()))
-        y.sum().backward()
-        assert seen == [side, side]
-
-    def test_a_callback_at_the_end_has_the_callers_stream(self) -> None:
-        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
-
-        def hook(grad: Any) -> None:
-            torch.autograd.Variable._execution_engine.queue_callback(
-                lambda: seen.append((cuda.current_stream(), (x.grad + 1).device))
-            )
-
-        with recording() as log:
-            with cuda.stream(side):
-                side.wait_stream(cuda.default_stream())
-                out = (x @ x).sum()
-            x.register_hook(hook)
-            out.backward()
-        assert seen == [(cuda.default_stream(), torch.device("cuda:0"))]
-        assert hazards(log.work) == []
+        del used
 
     def test_to_memory_of_the_host(self) -> None:
         """A hook that keeps gradients on the host leaves them there."""
