@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .tables import calls
+
 PAIRS = [
     ((3, 1), (4,)),
     ((0,), (1,)),
@@ -21,28 +23,14 @@ BINARY = (
     "add sub mul div pow remainder fmod floor_divide atan2 logaddexp hypot maximum minimum eq ne "
     "lt le gt ge logical_and logical_or logical_xor"
 ).split()
-MORE = [  # (x and y as above)
-    "torch.where(x > 0, x, y)",
-    "torch.lerp(x, y, 0.5)",
-    "torch.lerp(x, x, y)",
-    "torch.addcmul(x, x, y)",
-    "torch.addcdiv(x, y, x)",
-    "torch.clamp(x, y)",
-    "x.masked_fill(y > 0, 1.0)",
-    "torch.masked_select(x, y > 0)",
-    "x.expand_as(y)",
-    "x.add_(y)",
-    "x.mul_(y)",
-    "x.div_(y)",
-    "x.copy_(y)",
-    "x.masked_fill_(y > 0, 2.0)",
-    "F.mse_loss(x, y)",
-    "F.mse_loss(x, y, reduction='none')",
-    "F.l1_loss(x, y)",
-    "F.smooth_l1_loss(x, y)",
-    "F.huber_loss(x, y)",
-    "x.__setitem__(..., y)",
-]
+# (x and y as above)
+MORE = calls("""
+torch.where(x > 0, x, y); torch.lerp(x, y, 0.5); torch.lerp(x, x, y); torch.addcmul(x, x, y)
+torch.addcdiv(x, y, x); torch.clamp(x, y); x.masked_fill(y > 0, 1.0); torch.masked_select(x, y > 0)
+x.expand_as(y); x.add_(y); x.mul_(y); x.div_(y); x.copy_(y); x.masked_fill_(y > 0, 2.0)
+F.mse_loss(x, y); F.mse_loss(x, y, reduction='none'); F.l1_loss(x, y); F.smooth_l1_loss(x, y)
+F.huber_loss(x, y); x.__setitem__(..., y)
+""")
 EMPTY = [(0,), (0, 3), (3, 0), (2, 0, 3), ()]
 REDUCTIONS = "sum prod mean var std amax amin max min all any argmax argmin median".split()
 ON_EMPTY = [
@@ -61,29 +49,14 @@ ON_EMPTY = [
     *[f"x[{i}]" for i in ("...", "None", "0", ":0", "[]", "x > 0", "x.new_zeros(0).long()")],
     *[f"torch.{n}([x, x])" for n in ("cat", "stack")],
     *[f"torch.{n}(x)" for n in ("zeros_like", "ones_like", "where", "nan_to_num", "round")],
-    "torch.cat([x, torch.zeros(0)])",
-    "torch.cat([x, torch.zeros(0), x], -1)",
-    "x @ x.T",
-    "x.T @ x",
-    "F.softmax(x, 0)",
-    "F.log_softmax(x, -1)",
-    "F.relu(x)",
-    "F.gelu(x)",
-    "F.linear(x, torch.ones(2, 3))",
-    "F.pad(x, (1, 1))",
-    "F.mse_loss(x, x)",
-    "F.l1_loss(x, x)",
-    "F.layer_norm(x, (3,))",
-    "F.one_hot(x.long(), 3)",
-    "F.embedding(x.long(), torch.ones(3, 2))",
-    "F.cross_entropy(x, torch.zeros(0).long())",
-    "torch.linalg.norm(x)",
-    "torch.linalg.det(x[..., :0])",
-    "torch.einsum('i...->...', x)",
-    "bool(x)",
-    "len(x)",
-    "list(x)",
-    "float(x)",
+    *calls("""
+    torch.cat([x, torch.zeros(0)]); torch.cat([x, torch.zeros(0), x], -1); x @ x.T; x.T @ x
+    F.softmax(x, 0); F.log_softmax(x, -1); F.relu(x); F.gelu(x); F.linear(x, torch.ones(2, 3))
+    F.pad(x, (1, 1)); F.mse_loss(x, x); F.l1_loss(x, x); F.layer_norm(x, (3,))
+    F.one_hot(x.long(), 3); F.embedding(x.long(), torch.ones(3, 2))
+    F.cross_entropy(x, torch.zeros(0).long()); torch.linalg.norm(x); torch.linalg.det(x[..., :0])
+    torch.einsum('i...->...', x); bool(x); len(x); list(x); float(x)
+    """),
 ]
 
 
