@@ -88,11 +88,40 @@ def _gate_gradients(saved: Saved, w_hh: Array, given: list[Any]) -> Saved:
     return found, d_hidden, d_cell
 
 
+def in_order(steps: Any, reverse: bool) -> Any:
+    """Steps (T, ...), or None, in the order in which a layer takes them."""
+    return steps[::-1] if reverse and steps is not None else steps
+
+
+def layer_gradients(
+    arrays: list[Array], of_input: Array, of_state: Array, hidden: Array, wanted: list[bool],
+    reverse: bool,
+) -> list[Any]:  # fmt: skip
+    """The gradients of a layer's input, weights and biases, those that are wanted.
+
+    Args:
+        of_input: of what the input gives to the gates (T, N, gates), in the layer's order.
+        of_state: of what the states `hidden` (T, N, H) give.
+    """
+    (x, w_ih, *_), found = arrays, list[Any]([None] * 5)
+    rows, of_state = (g.reshape(-1, g.shape[2]) for g in (of_input, of_state))
+    if wanted[0]:
+        found[0] = in_order((rows @ w_ih).reshape(x.shape), reverse)
+    if wanted[1]:
+        found[1] = rows.T @ in_order(x, reverse).reshape(-1, x.shape[2])
+    if wanted[2]:
+        found[2] = of_state.T @ hidden.reshape(-1, hidden.shape[2])
+    ones = np.ones(len(rows), rows.dtype)
+    for k, g in ((3, rows), (4, of_state)):
+        found[k] = ones @ g if wanted[k] else None
+    return found
+
+
 def _forward(
     x: Array, w_ih: Array, w_hh: Array, b_ih: Any, b_hh: Any, h: Array, c: Array, reverse: bool
 ) -> tuple[tuple[Array, ...], Saved]:
-    bias, way = None if b_ih is None else b_ih + b_hh, -1 if reverse else 1
-    work = _steps(x[::way], w_ih, w_hh, bias, h, c)
+    bias = None if b_ih is None else b_ih + b_hh
+    work = _steps(in_order(x, reverse), w_ih, w_hh, bias, h, c)
     hidden, cells = work[1][1:], work[2]
     return (hidden[::-1].copy() if reverse else hidden, hidden[-1].copy(), cells[-1].copy()), work
 
@@ -100,23 +129,9 @@ def _forward(
 def _backward(
     work: Saved, arrays: list[Array], grads: list[Any], wanted: list[bool], reverse: bool
 ) -> list[Any]:
-    x, w_ih, w_hh, *_ = arrays
-    if reverse:
-        x, grads = x[::-1], [None if grads[0] is None else grads[0][::-1], *grads[1:]]
-    gates, h, c = _gate_gradients(work, w_hh, grads)
-    rows, hidden = gates.reshape(-1, gates.shape[2]), work[1][:-1]
-    found: list[Any] = [None] * 5
-    if wanted[0]:
-        d_x = (rows @ w_ih).reshape(x.shape)
-        found[0] = d_x[::-1] if reverse else d_x
-    if wanted[1]:
-        found[1] = rows.T @ x.reshape(-1, x.shape[2])
-    if wanted[2]:
-        found[2] = rows.T @ hidden.reshape(-1, hidden.shape[2])
-    if wanted[3] or wanted[4]:
-        found[3] = np.ones(len(rows), rows.dtype) @ rows
-        found[4] = found[3].copy()
-    return [*found, h, c]
+    given = [in_order(grads[0], reverse), *grads[1:]]
+    gates, h, c = _gate_gradients(work, arrays[2], given)
+    return [*layer_gradients(arrays, gates, gates, work[1][:-1], wanted, reverse), h, c]
 
 
 def is_fit(tensors: Iterable[Any]) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
+from ..observe.arrangement import active
 from ..ops.make import composite
 from . import functional as F
-from . import init
+from . import gru_layer, init, lstm_layer
 from .layers import Layer
-from .lstm_layer import is_fit, make_layer
 from .packed import PackedSequence
 
 State = tuple[Tensor, ...]
@@ -164,29 +164,36 @@ def _one_by_one(
     return (aten.stack if sizes is None else aten.cat)(found[::way]), end
 
 
-def _lstm_by_steps(x: Tensor, *given: Any) -> State:
-    *weights, hidden, cell, reverse = given
-    out, end = _one_by_one(
-        lambda gates, state, rest: _lstm(gates, state, *rest, None),
-        x, None, (hidden, cell), (*weights, None), reverse,
-    )  # fmt: skip
-    return (out, *end)
+def _by_steps(step: Any, count: int) -> Any:
+    """A layer of `count` states, with the arguments of its operator."""
+
+    def run(x: Tensor, *given: Any) -> State:
+        weights, state = given[:4], given[4 : 4 + count]
+        out, end = _one_by_one(
+            lambda gates, state, rest: step(gates, state, *rest, None),
+            x, None, state, (*weights, None), given[-1],
+        )  # fmt: skip
+        return (out, *end)
+
+    return run
 
 
-_lstm_layer = make_layer(_lstm_by_steps)
+_LAYERS = {"LSTM": lstm_layer.make_layer(_by_steps(_lstm, 2))}
+_UNSEEN = {**_LAYERS, "GRU": gru_layer.make_layer(_by_steps(_gru, 1))}
 
 
 def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
     check(len(x.array) > 0, "Expected sequence length to be larger than 0 in RNN")
     sides, last, outs = 2 if self.bidirectional else 1, [], list[Any]()
-    plain = self.kind == "LSTM" and sizes is None and not self.proj_size
+    plain = sizes is None and not getattr(self, "proj_size", 0)
+    layer = (_LAYERS if active else _UNSEEN).get(self.kind) if plain else None
     for number, (w_ih, w_hh, *rest) in enumerate(self.all_weights):
         side = number % sides
         b_ih, b_hh, *more = rest if self.bias else (None, None, *rest)
         outs = outs if side else []
         weights, first = (w_ih, w_hh, b_ih, b_hh), tuple(s[number] for s in state)
-        if plain and is_fit((x, *weights, *first)):
-            out, *end = _lstm_layer(x, *weights, *first, bool(side))
+        if layer is not None and lstm_layer.is_fit((x, *weights, *first)):
+            out, *end = layer(x, *weights, *first, bool(side))
         else:
             all_weights = (*weights, more[0] if more else None)
             out, end = _one_by_one(self._step, x, sizes, first, all_weights, bool(side))
