@@ -89,11 +89,12 @@ def around(name: str, inner: Run) -> Run:
 
 def show(tree: str) -> None:
     """Let observers see a tree, as `"to(_to_copy(empty_strided copy_))"`; `:` leaves out aten."""
-    one = active[0]
-    if hasattr(one, "calls"):
-        one.calls(_as_calls(tree))
-    else:
+    try:
+        note = active[0].calls
+    except AttributeError:
         _run(_read(tree))
+    else:
+        note(tree)
 
 
 def _run(shown: Shown) -> None:
@@ -107,7 +108,8 @@ def _nothing() -> None:
 
 
 @cache
-def _as_calls(tree: str) -> tuple[Call, ...]:
+def as_calls(tree: str) -> tuple[Call, ...]:
+    """The calls of a tree in the order of their ends."""
     found: list[Call] = []
 
     def add(shown: Shown, at: int) -> int:

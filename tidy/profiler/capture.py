@@ -1,9 +1,11 @@
 """The capture: what an observer of the runtime has to do while the program runs, and no more.
 
-Operators, nodes and ranges each leave one tuple in a list when they end; all that can be found out
-later is left for later (see finish.py). The functions that the runtime calls are closures, made for
-the options when the capture starts. The tuples are told apart by their length:
+Operators, nodes and ranges each leave one tuple in a list when they end, and calls that do no work
+one for several; all that can be found out later is left for later (see finish.py). The functions
+that the runtime calls are closures, made for the options when the capture starts. The tuples are
+told apart by their length:
 
+    calls       tree, start, thread, next sequence number
     range       name, start, end, thread, next sequence number, place
     operator    name, start, end, thread, next sequence number, place, signature
     node        name, start, applied, end, thread, next sequence number, sequence number,
@@ -20,7 +22,7 @@ from __future__ import annotations
 import threading
 import time
 from _thread import get_ident  # this and the next as they are now: scripts may replace them
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from sys import _getframe as getframe
@@ -47,7 +49,6 @@ from .signatures import describe_all
 
 clock, unix_clock = time.perf_counter_ns, time.time_ns
 Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
-_UNIT_NS, _NO_INPUTS = 10, describe_all(())
 native_id: Callable[[], int] = getattr(threading, "get_native_id", get_ident)
 
 
@@ -235,19 +236,10 @@ class EventCapture:
 
         return op
 
-    def calls(self, shown: Sequence[tuple[str, int, int]]) -> None:
-        """Note operators that do no work, one after another and one in another.
-
-        Args:
-            shown: names, beginnings and ends, in the order of their ends. Each unit stands for
-                fewer nanoseconds than noting them takes, so that what follows begins later.
-        """
-        start, number = clock(), per_thread.sequence_nr
+    def calls(self, tree: str) -> None:
+        """Note operators that do no work, as `bookkeeping.show` writes them."""
         ident = self.home if get_ident() == self._home_ident else self.thread_id()
-        append, signature = self.records.append, _NO_INPUTS if self.shapes else None
-        for name, begins, ends in shown:
-            first, last = start + begins * _UNIT_NS, start + ends * _UNIT_NS
-            append((name, first, last, ident, number, None, signature))
+        self.records.append((tree, clock(), ident, per_thread.sequence_nr))
 
     def internal(self, run: Any, *args: Any) -> Any:
         """Run what is ours, untraced."""

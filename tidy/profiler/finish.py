@@ -15,6 +15,7 @@ from typing import Any
 
 from ..runtime.engine.node import RUNS_FIRST
 from ..runtime.modelled import DeviceMemory
+from ..runtime.observe.bookkeeping import as_calls
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Interner
 from .calls import FrameTexts, encodable
@@ -23,12 +24,15 @@ from .device_part import device_header, finish_device, link_calls
 from .garbage import COLLECT
 from .piece import PYTHON_KINDS, DevicePart, HostEvent, Piece
 from .processors import threads_header
-from .signatures import InputTable
+from .signatures import InputTable, describe_all
 from .timeline import OpenSpans, SystemThreads, Timeline
 from .worker_ranges import with_times, worker_header
 
 # An event and the next sequence number that its thread had when it ended, where that is known.
 Numbered = tuple[HostEvent, "int | None"]
+# Of calls that do no work: so little time from each beginning or end to the next one that all are
+# over before what follows begins.
+_UNIT_NS, _NO_INPUTS = 10, describe_all(())
 _external_ids = count(1)  # of all that this process records, as PyTorch's
 
 
@@ -120,6 +124,12 @@ def _host_events(
     found: list[Numbered] = []
     for record in list(capture.records):  # their layouts are in capture.py
         match record:
+            case (tree, start, tid, next_nr):
+                for name, begins, ends in as_calls(tree):
+                    first, last = (start + n * _UNIT_NS for n in (begins, ends))
+                    event = HostEvent(EventKind.TorchOp, name, first, last, tid)
+                    event.inputs_id = inputs.number(_NO_INPUTS if capture.shapes else None)
+                    found.append((event, next_nr))
             case (name, start, end, tid, next_nr, place):
                 event = HostEvent(EventKind.Annotation, encodable(name), start, end, tid)
                 event.call_stack = frames.of(place)
