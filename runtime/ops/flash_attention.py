@@ -16,6 +16,7 @@ from ..core.storage import storage_of, storages
 from .fused_operator import FusedOperator
 
 Array = Any
+_SAFE = 50.0  # powers of e up to this one, and sums of them, are far from the ends of float32
 
 
 def _forward(
@@ -23,15 +24,17 @@ def _forward(
 ) -> Any:
     """The mean of the values by their weights; the weights are kept for backward."""
     weights = (q * q.dtype.type(scale)) @ k.swapaxes(-1, -2)
+    masked = not causal and mask is not None
+    safe = not masked and max(weights.max(), -weights.min()) < _SAFE
     if causal:
         weights += np.triu(np.full(weights.shape[-2:], -np.inf, q.dtype), 1)
-    elif mask is not None:
+    elif masked:
         weights += mask
-    top = weights.max(-1, keepdims=True)
-    masked = not causal and mask is not None
-    if masked:
-        top[np.isneginf(top)] = 0
-    weights -= top
+    if not safe:
+        top = weights.max(-1, keepdims=True)
+        if masked:
+            top[np.isneginf(top)] = 0
+        weights -= top
     np.exp(weights, out=weights)
     total = (weights @ np.ones(weights.shape[-1], q.dtype))[..., None]
     if masked:
@@ -89,4 +92,6 @@ def make_attention(by_steps: Callable[..., Any]) -> FusedOperator:
     and the order of the result's dimensions in memory.
     """
     name = "_scaled_dot_product_flash_attention_for_cpu"
-    return FusedOperator(name, 4, _forward, _backward, by_steps, guards_output=True)
+    return FusedOperator(
+        name, 4, _forward, _backward, by_steps, guards_output=True, takes_rows=True
+    )

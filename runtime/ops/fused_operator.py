@@ -102,20 +102,18 @@ class FusedOperator:
         after: is called with the work and all arguments, once the outputs are there.
         unsaved: which of the tensors may change until backward.
         guards_output: whether the first output may not.
+        takes_rows: whether the arrays need not be contiguous if their last dimension is.
     """
 
     def __init__(
         self, name: str, count: int, forward: Callable[..., Found], backward: Call, by_steps: Call,
         *, after: Call | None = None, unsaved: Sequence[int] = (), guards_output: bool = False,
+        takes_rows: bool = False,
     ) -> None:  # fmt: skip
-        self.name, self.count, self.forward, self.backward = (
-            f"aten::{name}",
-            count,
-            forward,
-            backward,
-        )
+        self.name, self.count = f"aten::{name}", count
+        self.forward, self.backward = forward, backward
         self.by_steps, self.after = by_steps, after
-        self.unsaved, self.guards_output = unsaved, guards_output
+        self.unsaved, self.guards_output, self.takes_rows = unsaved, guards_output, takes_rows
         self.shown = around(self.name, self.run)
         title = name.strip("_").title().replace("_", "") + "Backward0"
         self.node = type(title, (FusedNode,), {"__slots__": (), "operator": self})
@@ -126,7 +124,9 @@ class FusedOperator:
 
     def arrays(self, tensors: Sequence[Any]) -> list[Any]:
         """The arrays of tensors, in order, 16-bit floats as float32."""
-        found = [t if t is None else np.asarray(t.array, order="C") for t in tensors]
+        found = [t if t is None else t.array for t in tensors]
+        if not (self.takes_rows and all(map(_has_rows, found))):
+            found = [a if a is None else np.asarray(a, order="C") for a in found]
         return [in_float32(a) if a is not None and a.itemsize == 2 else a for a in found]
 
     def run(self, *args: Any) -> Any:
@@ -156,3 +156,10 @@ class FusedOperator:
         node.output = SavedVariable(made[0], True) if self.guards_output else None
         # Who packs saved tensors (checkpoints, say) does not want the work kept either.
         node.rest, node.work = rest, None if hooked else work
+
+
+def _has_rows(a: Any) -> bool:
+    """Whether each row (of the last dimension) is contiguous, and apart from the next one."""
+    if a is None:
+        return True
+    return a.ndim > 1 and a.strides[-2] >= a.strides[-1] * a.shape[-1] == a.itemsize * a.shape[-1]
