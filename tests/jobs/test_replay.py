@@ -52,6 +52,31 @@ def test_ranks_that_launch_in_another_order_end_nevertheless() -> None:
     assert abs(replay.error) < 0.01
 
 
+def test_ends_that_ranks_see_in_another_order_hide_no_cost() -> None:
+    """Threads of the host see ends late: rank 1, which comes 100 ms late, that of the first."""
+    steps, nothing = 8, np.full(16, -1)
+    begin_us = 110_000 * np.repeat(np.arange(steps), 2)
+    # Of each rank when both collectives of a step start and end, and for how long it waits.
+    of_ranks = [
+        ((5_000, 5_100), (107_000, 108_200), (101_900, 1_200)),
+        ((105_000, 105_100), (108_500, 108_000), (500, 1_900)),
+    ]
+    tables = []
+    for rank, columns in enumerate(of_ranks):
+        start, end, blocked = (1_000 * np.tile(each, steps) for each in columns)
+        job = one_group(2, steps=steps, each=2).tables()[rank]
+        start, end = start + 1_000 * begin_us, end + 1_000 * begin_us
+        tables.append(
+            replace(
+                job, start_ns=start, end_ns=end, launch_ns=start, blocked_ns=blocked,
+                exposed_ns=nothing, on_device=nothing > 0,
+            )
+        )  # fmt: skip
+    replay = _replay(tables)
+    assert abs(replay.error) < 0.01
+    assert replay.cost_ns(np.array([False, True])) == pytest.approx((steps - 1) * 1e8, rel=0.05)
+
+
 def test_a_rank_does_not_wait_for_what_it_hides() -> None:
     """All is hidden but the last of each step: its own time goes on beside the others."""
     tables = one_group(4, steps=6, each=3).tables()

@@ -32,6 +32,7 @@ from ..jobs.simulated import SimulatedJob
 from .making import finding, report, trace
 
 _STEPS, _EACH = 12, 10
+_UNKNOWN = np.full(_STEPS * _EACH, -1)
 _QUEUED_NS = 3_000_000  # from a launch to its kernel: devices are the limit
 
 
@@ -124,7 +125,7 @@ def test_no_number_where_the_traces_do_not_tell_it() -> None:
     of_host = [_with(each.collectives, 8, launch_ns=each.collectives.start_ns) for each in whole]
     cases = {
         "what else ranks compute beside collectives is not recorded": _ranks(
-            8, 2e6, exposed_ns=np.full(_STEPS * _EACH, -1)
+            8, 2e6, exposed_ns=_UNKNOWN, blocked_ns=_UNKNOWN
         ),
         "of what single ranks recorded is not matched": unlike,
         "steps with collectives are too few": [
@@ -138,7 +139,9 @@ def test_no_number_where_the_traces_do_not_tell_it() -> None:
         (job,) = _json(summaries)
         assert (job["late"], job["map"]) == ([], None)
         assert {each["verdict"] for each in job["ranks"]} == {"not known"}
+    of_gloo = _ranks(8, 2e6, exposed_ns=_UNKNOWN, on_device=_UNKNOWN > 0)
     for why, summaries, is_known in (
+        ("of collectives on the host waiting is known too roughly", of_gloo, True),
         ("not all ranks of the job are compared", whole[:7], True),
         ("hosts may be the limit", of_host, False),
     ):

@@ -167,6 +167,7 @@ def _run(
     took = matched.end_ns - matched.start_ns
     ends = np.maximum.reduceat(waits.arrival_ns - origin + took, matched.first[:-1])
     goes_on = ends[matched.collective]  # when a rank goes on that has waited for a member
+    is_done = np.zeros(len(goes_on), bool)
     collective = matched.collective
     for ready, members, begins in waves:
         place = matched.place[members]
@@ -180,5 +181,9 @@ def _run(
         arrival = np.where(behind >= 0, np.maximum(arrival, ends[collective[behind]]), arrival)
         ends[ready] = np.maximum.reduceat(arrival, begins) + waits.transfer_ns[ready]
         needed = since(chain.needed_before[members], needs[members])
+        # In a circle one is not over yet, and its recorded end says nothing.
+        is_open = (chain.needed_before[members] >= 0) & ~is_done[chain.needed_before[members]]
+        needed = np.where(is_open, -np.inf, needed)
         goes_on[members] = np.maximum(needed, ends[collective[members]])
+        is_done[members] = True
     return ends

@@ -225,7 +225,7 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
         share = left / (left + members)
         why = max(sorted(matched.unmatched), key=lambda each: matched.unmatched[each])
         return f"{share:.0%} of what single ranks recorded is not matched, mostly {why}"
-    unknown = int(np.count_nonzero(matched.exposed_ns < 0))
+    unknown = int(np.count_nonzero(matched.blocked_ns < 0))
     if unknown:
         what = "" if unknown == members else f" {unknown:,} of {members:,}"
         return f"what else ranks compute beside{what} collectives is not recorded"

@@ -26,6 +26,8 @@ _NO_REASON = ("transfer", "rank-wait", "device-wait", "gap", "recording", "unkno
 _LATE = (Verdict.STAYS_LATE, Verdict.PASSES)
 _HOST = "its host launches them late"
 _WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
+# Threads of a host see ends late, and what runs beside looks like work that hides them.
+_WHY_NOT_ON_HOST = "of collectives on the host waiting is known too roughly"
 _COMPUTE, _COPY = "compute", "copy"
 _MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
 
@@ -132,18 +134,23 @@ def _saved_ns(
             the replay changes no others.
         judged_ns: how long these take, in the median of all; gaps between steps are no part of it.
     """
-    if not are_all:
-        return None, "not all ranks of the job are compared"
-    if not replay.knows_hidden:
-        return None, "what else ranks compute beside collectives is not recorded"
-    if abs(replay.error) > MOST_ERROR:
-        return None, f"a replay of the recorded job is off by {abs(replay.error):.0%}"
     matched = replay.matched
+    obstacles = {
+        "not all ranks of the job are compared": not are_all,
+        "what else ranks compute beside collectives is not recorded": not replay.knows_hidden,
+        f"a replay of the recorded job is off by {abs(replay.error):.0%}": (
+            abs(replay.error) > MOST_ERROR
+        ),
+    }
+    if why_not := next((why for why, holds in obstacles.items() if holds), ""):
+        return None, why_not
     cost_ns = replay.cost_ns(are)
     if cost_ns < _LEAST_SAVED * judged_ns:
         return (0, 0), ""
     exposed = np.minimum(np.maximum(matched.exposed_ns, 0), replay.waits.waiting_ns)
     waited = np.bincount(matched.place, exposed, len(matched.ranks))[~are]
+    if not matched.on_device.all():
+        return None, _WHY_NOT_ON_HOST
     if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
         return None, _WHY_NOT_OF_HOSTS
     off_ns = abs(replay.error) * float(replay.end_ns.max())
@@ -156,8 +163,11 @@ def _is_of_its_host(summary: Summary) -> bool:
     """Tell whether the collectives of a late rank start as soon as its host launches them.
 
     Then the others' hosts got ahead as their devices waited, and how long these take is unseen.
+    Where collectives run on the host it is the host that waits.
     """
     table = summary.collectives
+    if not table.on_device.all():
+        return False
     return float(np.median(table.start_ns - table.launch_ns)) < _AT_ONCE_NS
 
 
