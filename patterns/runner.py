@@ -55,7 +55,7 @@ def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
             return obstacle
         return Checked(tuple(_finding(pattern, trace, match) for match in pattern.find(trace)))
     except (Exception, SystemExit) as error:
-        return _crashed(error)
+        return crashed_by(error)
 
 
 def _run_on_ranks(traces: Sequence[Trace], pattern: Pattern) -> list[Outcome]:
@@ -67,10 +67,11 @@ def _run_on_ranks(traces: Sequence[Trace], pattern: Pattern) -> list[Outcome]:
             for trace, told in zip(traces, pattern.find_on_ranks(traces), strict=True)
         ]
     except (Exception, SystemExit) as error:
-        return [_crashed(error)] * len(traces)
+        return [crashed_by(error)] * len(traces)
 
 
-def _crashed(error: BaseException) -> Crashed:
+def crashed_by(error: BaseException) -> Crashed:
+    """Return what an error in a rule makes of its outcome, with the traceback."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"{type(error).__name__}: {error}".split())
     said = "".join(traceback.format_exception(error))

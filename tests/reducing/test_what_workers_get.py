@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -13,7 +14,7 @@ import pytest
 from tidy.cli import main
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
-from tidy.reducing import RankFile, folder, pool, rank
+from tidy.reducing import RankFile, folder, late, pool, rank
 
 from ..cli.command import tidy
 from ..cli.traces import clean, loop, write
@@ -118,6 +119,26 @@ def test_the_traceback_of_a_rule_comes_back(
     for path in given[:2]:
         assert f"tidy: ABC125 crashed on {path}\nTraceback (most recent" in written[0].err
     assert written[0].err.count(f'File "{rules}"') == 2
+
+
+def test_the_traceback_of_a_comparison_by_tables_is_said_of_each_rank(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr(folder, "_MOST_FILES", 1)
+    monkeypatch.setattr(late, "match", fails)
+    given = [str(job / "r0.json"), str(job / "r1.json")]
+    assert _ended("report", *given, "--format", "json") == 2
+    said = capsys.readouterr()
+    for path in given:
+        assert f"tidy: TDY902 crashed on {path}\nTraceback (most recent" in said.err
+    assert said.err.count("in fails") == 2
+    for trace in json.loads(said.out)["traces"]:
+        (crash,) = trace["crashed"]
+        assert (crash["code"], "no such luck" in crash["error"]) == ("TDY902", True)
+        assert "TDY902" not in [each["code"] for each in trace["not_checked"]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="patches what a fork inherits")

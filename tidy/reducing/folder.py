@@ -155,7 +155,9 @@ class _Work:
         for number in left_out:
             self._result.tracebacks.pop(kept[number].run.path, None)
         kept = [each for number, each in enumerate(kept) if number not in left_out]
-        self._result.summaries = with_late_ranks(_numbered(kept), self._settings.for_checks())
+        self._result.summaries = with_late_ranks(
+            _numbered(kept), self._settings.for_checks(), self._result.tracebacks
+        )
         return self._result
 
     def _looks(self) -> dict[RankFile, Look]:

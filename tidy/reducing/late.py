@@ -7,7 +7,7 @@ the rank's own work: its finding has a cost, and no saving.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ..account import jobs_of
 from ..check.pipeline import CheckSettings
 from ..check.weigh import importance
-from ..finding import NotChecked, Severity
+from ..finding import Crashed, NotChecked, Severity
 from ..jobs import Matched, MemberWaits, align, match, waits_of
 from ..patterns.rules.late_rank import LateRank
+from ..patterns.runner import crashed_by
 from ..summary import EventSummary, FindingSummary, Summary
 from ..trace import time_text
 
@@ -37,8 +38,14 @@ _OF_SUMMARIES = NotChecked("some ranks are given as summaries", "give the traces
 _MOST_EVENTS = 20
 
 
-def with_late_ranks(summaries: Sequence[Summary], checks: CheckSettings) -> list[Summary]:
-    """Say of each rank of a job whether it waits for others, where the rule for it is asked for."""
+def with_late_ranks(
+    summaries: Sequence[Summary], checks: CheckSettings, tracebacks: dict[str, Mapping[str, str]]
+) -> list[Summary]:
+    """Say of each rank of a job whether it waits for others, where the rule for it is asked for.
+
+    Args:
+        tracebacks: of rules that crashed, by code, by file; those of this rule are added.
+    """
     rule = next((each for each in checks.rules if isinstance(each, LateRank)), None)
     result = list(summaries)
     if rule is None:
@@ -47,10 +54,24 @@ def with_late_ranks(summaries: Sequence[Summary], checks: CheckSettings) -> list
         # A rank whose number is damage is none of the job.
         job = [one for one in given if summaries[one].run.rank == summaries[one].collectives.rank]
         if len(job) > 1:
-            told = _of_job([summaries[number] for number in job], rule, checks)
+            ranks = [summaries[number] for number in job]
+            try:
+                told = _of_job(ranks, rule, checks)
+            except Exception as error:  # as of any rule: the others are reported
+                crashed = crashed_by(error)
+                told = [_with_crash(each, rule.code, crashed) for each in ranks]
+                for each in ranks:
+                    of_file = tracebacks.get(each.run.path, {})
+                    tracebacks[each.run.path] = {**of_file, rule.code: crashed.traceback}
             for number, summary in zip(job, told, strict=True):
                 result[number] = summary
     return result
+
+
+def _with_crash(summary: Summary, code: str, crashed: Crashed) -> Summary:
+    others = {each: why for each, why in summary.not_checked.items() if each != code}
+    crash = replace(crashed, traceback="")
+    return replace(summary, not_checked=others, crashed={**summary.crashed, code: crash})
 
 
 def without_late_ranks(summary: Summary, given: Sequence[Summary]) -> Summary:
