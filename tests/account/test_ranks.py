@@ -283,7 +283,9 @@ def test_a_rank_joins_the_first_job_that_lacks_it(
         lacking = (
             job
             for job in jobs
-            if ranks[job[0]][1] == size and rank not in [ranks[other][0] for other in job]
+            if ranks[job[0]][1] == size
+            and ranks[job[0]][0] is not None
+            and rank not in [ranks[other][0] for other in job]
         )
         job = next(lacking, None) if rank is not None and (size or 1) > 1 else None
         if job is None:
@@ -291,3 +293,31 @@ def test_a_rank_joins_the_first_job_that_lacks_it(
         else:
             job.append(number)
     assert jobs_of(infos) == jobs
+
+
+@pytest.mark.parametrize(
+    ("paths", "jobs"),
+    [
+        # The first job lacks its last rank, its first ones, or all but one.
+        (["a/0", "a/1", "b/0", "b/1", "b/2"], ["a/0 a/1", "b/0 b/1 b/2"]),
+        (["a/1", "a/2", "b/0", "b/1", "b/2"], ["a/1 a/2", "b/0 b/1 b/2"]),
+        (["a/2", "b/0", "b/1", "b/2"], ["a/2", "b/0 b/1 b/2"]),
+        (["x/a/0", "x/a/1", "x/b/0", "x/b/2"], ["x/a/0 x/a/1", "x/b/0 x/b/2"]),
+        (["a\\0", "a\\1", "b\\0", "b\\1", "b\\2"], ["a\\0 a\\1", "b\\0 b\\1 b\\2"]),
+        # A folder for each rank: of each job, and of one of which a rank is there twice.
+        (["a/r0/0", "a/r1/1", "b/r0/0", "b/r2/2"], ["a/r0/0 a/r1/1", "b/r0/0 b/r2/2"]),
+        (["r0/0", "r0/again/0", "r1/1", "r2/2"], ["r0/0 r1/1 r2/2", "r0/again/0"]),
+        # A folder for each node, and one of another job.
+        (["n0/0", "n0/1", "n1/2", "z/0", "z/1", "z/2"], ["n0/0 n0/1 n1/2", "z/0 z/1 z/2"]),
+        # Nothing tells two jobs of one folder apart.
+        (["0", "1", "./0", "2"], ["0 1 2", "./0"]),
+        (["/" * 2000 + "0", "/" * 2000 + "x/0", "/" * 2000 + "x/1"], None),
+    ],
+)
+def test_ranks_of_a_folder_belong_together(paths: list[str], jobs: list[str] | None) -> None:
+    infos = [
+        TraceInfo(header={"distributedInfo": {"rank": int(path[-1]), "world_size": 3}}, path=path)
+        for path in paths
+    ]
+    found = [" ".join(paths[number] for number in job) for job in jobs_of(infos)]
+    assert found == (jobs or [paths[0], " ".join(paths[1:])])

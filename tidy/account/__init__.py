@@ -12,6 +12,7 @@ efficiency.py    how fast products ran and memory was read, against the device's
 own_code.py      the lines of time in a script's own code
 flame.py         the time by Python frame, module and operator
 collective_args.py   what is said of a collective around its launch
+which_job.py     which traces are ranks of one job
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window
@@ -29,7 +30,8 @@ from .flame import FlameGraph
 from .host_time import HostTime, main_track
 from .idle_time import host_in_window
 from .pieces import Stretches
-from .ranks import OfJob, RankWaits, jobs_of, waits_for_devices, waits_for_ranks
+from .ranks import RankWaits, waits_for_devices, waits_for_ranks
+from .which_job import OfJob, jobs_of
 
 __all__ = [
     "MOST_DEVICES",

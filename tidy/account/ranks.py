@@ -12,10 +12,9 @@ no kernels: what they record of their work on the host takes the place.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from .device_work import (
     kernels_of_collectives,
 )
 from .pieces import Stretches, joined
+from .which_job import jobs_of
 
 # Each rank may have a size of its own in these.
 _OWN_SIZE = ("all_to_all", "alltoall", "send", "recv", "gather", "scatter")
@@ -90,37 +90,6 @@ class _Collectives:
     rows: dict[_Key, int]
     counts: dict[tuple[int, str], int]
     sizes: dict[_Key, object]
-
-
-class OfJob(Protocol):
-    """What says which rank of a job something is of: the header of a trace, or a summary."""
-
-    @property
-    def rank(self) -> int | None: ...
-    @property
-    def world_size(self) -> int | None: ...
-
-
-def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
-    """The numbers of the traces of each job, in order of the traces given.
-
-    A further rank of a job has as large a world, and a rank not yet seen in it.
-    """
-    jobs: list[list[int]] = []
-    # Those of a world's size, and how many of them have a rank: it is in the first ones.
-    of_size = defaultdict[int, list[list[int]]](list)
-    having = Counter[tuple[int, int]]()
-    for number, info in enumerate(infos):
-        size, rank = info.world_size or 1, info.rank
-        alike = of_size[size]
-        if rank is None or size < 2 or having[size, rank] == len(alike):
-            jobs.append([number])
-            alike.append(jobs[-1])
-        else:
-            alike[having[size, rank]].append(number)
-        if rank is not None:
-            having[size, rank] += 1
-    return jobs
 
 
 def waits_for_ranks(traces: Sequence[Trace]) -> list[RankWaits | None]:

@@ -121,12 +121,14 @@ class Look:
     """What is known of a trace when it was read and the rules ran.
 
     Attributes:
+        path: the file.
         rank, world_size: of its job; None if it does not say.
         stretches: its steps, by which it is known again.
         has_steps: whether these are steps, and not its whole time.
         parcel: the trace, if other ranks may be compared with it.
     """
 
+    path: str
     rank: int | None
     world_size: int | None
     stretches: Sequence[Stretch]
@@ -222,7 +224,8 @@ def look_at(
         info = read.info
         may_be_compared = info.rank is not None and (info.world_size or 1) > 1
         parcel = Parcel.of(read) if may_be_compared else None
-        look = Look(info.rank, info.world_size, stretches_in(read), bool(read.steps), parcel)
+        stretches, has_steps = stretches_in(read), bool(read.steps)
+        look = Look(file.path, info.rank, info.world_size, stretches, has_steps, parcel)
         trace = window_asked(read, file, settings)
     except _Failed as failed:
         return failed.problem, None
