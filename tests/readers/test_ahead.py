@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tidy.readers import chrome, container, event_text, read_trace
 from tidy.readers.workers import Task, Workers
 from tidy.trace import Trace
 
+from ..endings import ENDINGS, needs_proc, run_alone, wait_until_over
 from ..environment import SOAK
 from .written import document, event
 
@@ -190,43 +190,21 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@needs_proc
 @pytest.mark.parametrize(
     ("how", "code", "said"),
-    [
-        ("os.killpg(0, signal.SIGINT)", 130, "tidy: interrupted"),
-        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
-        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
-        ("raise MemoryError('enough')", 2, "tidy: internal error: MemoryError: enough"),
-    ],
+    [*ENDINGS, ("raise MemoryError('enough')", 2, "tidy: internal error: MemoryError: enough")],
 )
 def test_no_worker_outlives_the_command(tmp_path: Path, how: str, code: int, said: str) -> None:
     script, pids = tmp_path / "script.py", tmp_path / "pids"
     script.write_text(_SCRIPT % how, "utf-8")
-    ended = subprocess.run(
-        [sys.executable, script, EXAMPLE, pids],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert (ended.returncode, ended.stdout) == (code, "")
-    assert ended.stderr.strip().startswith(said)
-    assert len(ended.stderr.strip().splitlines()) == bool(said)
+    code_was, out, err = run_alone(script, EXAMPLE, pids)
+    assert (code_was, out) == (code, "")
+    assert err.startswith(said)
+    assert len(err.splitlines()) == bool(said)
     workers = pids.read_text().split()
     assert len(workers) == 2
-    while any(map(_is_alive, workers)):  # the suite's own limit ends this if they stay
-        time.sleep(0.01)
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        state = Path("/proc", pid, "stat").read_text("utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+    wait_until_over(workers)
 
 
 _FROM_STDIN = """

@@ -6,9 +6,7 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +29,10 @@ from tidy.reducing import (
 )
 from tidy.summary import decode, encode
 
-from ..cli.command import EXAMPLES, ROOT, Result, tidy
+from ..cli.command import EXAMPLES, Result, tidy
 from ..cli.traces import clean, loop, write
 from ..cli.traces import rank as of_rank
+from ..endings import ENDINGS, needs_proc, run_alone, wait_until_over
 
 _FORMS = ("text", "json", "sarif", "markdown", "github")
 _METHODS = ["fork", "spawn"] if hasattr(os, "fork") else ["spawn"]
@@ -276,41 +275,17 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize(
-    ("how", "code", "said"),
-    [
-        ("os.killpg(0, signal.SIGINT)", 130, "tidy: interrupted"),
-        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, ""),
-        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, ""),
-    ],
-)
+@needs_proc
+@pytest.mark.parametrize(("how", "code", "said"), ENDINGS)
 def test_no_worker_outlives_the_command(
     job: Path, tmp_path: Path, how: str, code: int, said: str
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT.replace("HOW", how), "utf-8")
-    ended = subprocess.run(
-        [sys.executable, script, job, tmp_path],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr.strip()) == (code, "", said)
+    assert run_alone(script, job, tmp_path) == (code, "", said)
     workers = [path.stem for path in tmp_path.glob("*.pid")]
     assert len(workers) == 2
-    while not all(map(_is_over, workers)):  # the suite's own limit ends this if they stay
-        time.sleep(0.01)
-
-
-def _is_over(pid: str) -> bool:
-    try:
-        return Path("/proc", pid, "stat").read_text("utf-8").rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
+    wait_until_over(workers)
 
 
 def test_the_usual_method_is_one_of_both() -> None:
