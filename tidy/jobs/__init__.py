@@ -23,7 +23,7 @@ heat_map.py   ranks against steps
 """
 
 from .bubbles import bubbles_ns
-from .causes import LateCause, RankWork, cause_of, rank_work
+from .causes import LateCause, RankWork, cause_of, does_more, rank_work
 from .chain import Chain, chain_of, excess_of
 from .clocks import Clocks, align
 from .heat_map import HeatMap, heat_map
@@ -61,6 +61,7 @@ __all__ = [
     "cause_of",
     "chain_of",
     "collectives_of",
+    "does_more",
     "excess_of",
     "heat_map",
     "judged",

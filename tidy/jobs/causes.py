@@ -18,6 +18,7 @@ _MORE_EVENTS, _MORE_THAN_OTHERS = 0.002, 3.0
 
 _LOADER = ("data-loading",)
 _STALLS = ("host-stall", "garbage-collection", "allocator")
+NO_WORK = _LOADER + _STALLS  # parts of an account in which a rank does no work of its own
 _NOT_OWN = ("transfer", "rank-wait")
 
 
@@ -107,7 +108,9 @@ def cause_of(mine: RankWork, others: Sequence[RankWork], late_ns: float) -> Late
     cause = max(longer, key=lambda each: longer[each])
     if longer[cause] < _MOST_OF_LATE * late_ns:
         return None
-    if cause in (LateCause.HOST, LateCause.SLOWER_KERNELS) and _does_more(mine, others):
+    if cause in (LateCause.HOST, LateCause.SLOWER_KERNELS) and does_more(
+        mine.events, [each.events for each in others]
+    ):
         return LateCause.OTHER_WORK
     if cause != LateCause.SLOWER_KERNELS:
         return cause
@@ -120,8 +123,11 @@ def cause_of(mine: RankWork, others: Sequence[RankWork], late_ns: float) -> Late
     return LateCause.MORE_WORK if grown >= _GROWS_ALIKE * share else cause
 
 
-def _does_more(mine: RankWork, others: Sequence[RankWork]) -> bool:
-    """Tell whether a rank has more events in a step than the others differ by."""
-    events = [each.events for each in others]
-    least = max(_MORE_THAN_OTHERS * (max(events) - min(events)), _MORE_EVENTS * max(events), 1.0)
-    return mine.events - max(events) >= least
+def does_more(mine: float, others: Sequence[float]) -> bool:
+    """Tell whether a rank has more events in a step than the others differ by.
+
+    Args:
+        mine, others: the events in a step, in the mean, of the rank and of others of its role.
+    """
+    least = max(_MORE_THAN_OTHERS * (max(others) - min(others)), _MORE_EVENTS * max(others), 1.0)
+    return mine - max(others) >= least

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..account import Account
-from ..jobs import JobReplay, LateCause, Lateness, Verdict, cause_of, rank_work, reason_of
+from ..account import Account, Part
+from ..jobs import JobReplay, Lateness, Verdict, does_more, reason_of
+from ..jobs.causes import NO_WORK
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
 from .summary import Summary
@@ -192,13 +193,15 @@ def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> s
     found = reason_of(_parts(summaries), 0, late_ns)
     if found is None or len(known) < len(accounts):
         return ""
-    works = [
-        rank_work(each, one.run.event_count) for each, one in zip(known, summaries, strict=True)
+    events = [
+        one.run.event_count / max(len(each.window.steps), 1)
+        for each, one in zip(known, summaries, strict=True)
     ]
-    does_more = cause_of(works[0], works[1:], late_ns) is LateCause.OTHER_WORK
     account, more = known[0], time_text(found.more_ns)
     its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
-    with_more = ", with work that others do not do" if does_more else ""
+    works = found.part not in {_name(each) for each in account.parts if each.cause in NO_WORK}
+    is_more = works and does_more(events[0], events[1:])
+    with_more = ", with work that others do not do" if is_more else ""
     if found.part == _COMPUTE:
         return f"{its} {account.sort} computes for {more} longer{with_more or _work(summaries)}"
     if found.part == _COPY:
@@ -218,13 +221,14 @@ def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
             for part in account.parts:
                 if part.cause in _NO_REASON:
                     continue
-                name = part.part
-                if part.part not in (_COMPUTE, _COPY):
-                    name = f"{part.part}: {part.text}"
-                column = parts.setdefault(name, np.zeros(len(summaries)))
+                column = parts.setdefault(_name(part), np.zeros(len(summaries)))
                 column[place] += part.time_ns / share
     has_none = np.array([not each.accounts for each in summaries])
     return {name: np.where(has_none, np.nan, column) for name, column in parts.items()}
+
+
+def _name(part: Part) -> str:
+    return part.part if part.part in (_COMPUTE, _COPY) else f"{part.part}: {part.text}"
 
 
 def _work(summaries: Sequence[Summary]) -> str:
