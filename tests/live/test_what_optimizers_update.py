@@ -55,8 +55,10 @@ def test_it_is_said_where_lists_are_short(tmp_path: Path) -> None:
     shorter = shorter.replace('{"params": body.parameters(), "lr": 0.001}, ', "")
     (tmp_path / "script.py").write_text(shorter, "utf-8")
     trace = recorded_by_pytorch(tmp_path / "script.py", tmp_path / "trace.json")
-    (finding,) = tidy.check(trace, select=["TDY704"]).findings
-    assert "8 gradients" in finding.message
+    any_share = {"TDY704": {"worth-a-word": 0}}  # it depends on what else the machine does
+    found = tidy.check(trace, select=["TDY704"], options=any_share).findings
+    assert found
+    assert all("8 gradients" in each.message for each in found)
 
 
 _RESIDUALS = """\

@@ -63,7 +63,10 @@ def stop_and_fail(profiler):
     if len(stops) == 2:
         {failure}
 torch.profiler.profile.stop = stop_and_fail
-for _ in range(6): steps(1); time.sleep(0.25)
+ends = []
+for _ in range(6): steps(1); ends.append(time.monotonic()); time.sleep(0.25)
+with open("longest", "w") as file:
+    file.write(str(max(end - begin for begin, end in zip(ends, ends[1:]))))
 """
 
 
@@ -82,7 +85,9 @@ def test_profiler_that_fails(tmp_path: Path) -> None:
     lost = range(int(said[1]), int(said[2] or said[1]) + 1)
     numbers = [step.number for step in found.trace.steps]
     assert numbers == [number for number in range(10) if number not in lost]
-    assert max(step.duration_ns for step in found.trace.steps) < 0.5e9
+    # What was lost is in none of those that are left; on a busy machine one lasts for longer.
+    longest_ns = float((tmp_path / "longest").read_text("utf-8")) * 1e9
+    assert max(step.duration_ns for step in found.trace.steps) < longest_ns + 0.2e9
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others have no on_exit")
