@@ -28,8 +28,12 @@ _OF_PYTORCH = {
 
 
 def _on_both(cases: Sequence[Case] | Sequence[LookAlike]) -> pytest.MarkDecorator:
-    """All on the runtime, and some on PyTorch; all on it, too, for `make soak`."""
-    each = [pytest.param(one, "runtime", id=f"runtime-{one.name}") for one in cases]
+    """Those on PyTorch, and the others on the runtime; all on both for `make soak`."""
+    each = [
+        pytest.param(one, "runtime", id=f"runtime-{one.name}")
+        for one in cases
+        if SOAK or one.name not in _OF_PYTORCH
+    ]
     each += [
         pytest.param(one, "torch", marks=pytest.mark.oracle, id=f"torch-{one.name}")
         for one in cases

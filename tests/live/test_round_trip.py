@@ -89,7 +89,7 @@ def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-@each_run(wrong=1, corrected=8)
+@each_run(wrong=2, corrected=8)
 def test_pytorchs_tree_and_torchtidy(case: Case, form: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = _script(case, form, tmp_path)

@@ -1,8 +1,8 @@
 """Each rule fires on a live run of a small script, and names the line.
 
-The first case of each rule runs through the command, and the others of a rule in this process. That
-it is quiet on the corrected script is in test_round_trip.py, where each case is tried on PyTorch,
-too.
+The first case of each fourth rule runs through the command, and the others in this process; for
+`make soak` the first case of each. That it is quiet on the corrected script is in
+test_round_trip.py, where each case is tried on PyTorch, too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 import tidy as package
+from tidy.patterns.option import options_of
 from tidy.profiler import profile
 
 from ..cli.command import tidy
 from ..environment import SOAK
+from ..patterns.rules import OWN_RULES
 from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
@@ -31,16 +33,18 @@ _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forwa
 
 # What is in vain takes a share of the step that depends on the machine.
 _ANY_SHARE = {"TDY704"}
+_WITH_A_SHARE = {rule.code for rule in OWN_RULES if "worth-a-word" in options_of(rule)}
 _FIRST = {case.code: case for case in reversed((*CASES, *GRADIENT_CASES, *INPUT_CASES))}
+_BY_COMMAND = [_FIRST[code] for code in (sorted(_FIRST) if SOAK else sorted(_FIRST)[::4])]
 _OTHERS = [
     case
     for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES)
-    if case != _FIRST[case.code] and case.name not in _QUICK
+    if case not in _BY_COMMAND and case.name not in _QUICK
 ]
 
 
 def _params() -> Iterator[Any]:
-    """On the runtime the first of each rule, and all calls, which the command alone looks at; on
+    """On the runtime the first of some rules, and all calls, which the command alone looks at; on
     PyTorch, which takes seconds to start, one of each sort of place. For `make soak` all on both.
     """
     for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES, *CALL_CASES):
@@ -82,7 +86,8 @@ def test_it_names_the_line_in_one_process(case: Case, tmp_path: Path) -> None:
     script.write_text(case.wrong, "utf-8")
     with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
         run_on_runtime(script)
-    found = package.check(prof.trace, select=[case.code], savings="off").findings
+    options = {case.code: {"worth-a-word": 0}} if case.code in _WITH_A_SHARE else {}
+    found = package.check(prof.trace, select=[case.code], savings="off", options=options).findings
     places = [each.location for each in found]
     assert {at.line for at in places if at is not None} == case.lines_at_fault()
     assert all(at is not None and at.is_call_line and at.file == str(script) for at in places)

@@ -79,10 +79,13 @@ ENDINGS = {
     ),
 }
 # Those in which the framework has a part: its hooks, its threads, its profiler's descriptors.
-OF_THE_FRAMEWORK = (
-    "raise-in-backward", "exit-at-once-in-a-thread", "interrupt", "closed-all", "fork",
-)  # fmt: skip
+OF_THE_FRAMEWORK = "raise-in-backward", "exit-at-once-in-a-thread", "closed-all"
 ON_PYTORCH = tuple(ENDINGS) if SOAK else OF_THE_FRAMEWORK
+# The others, but for those that end as another one does.
+_AS_ANOTHER = "exit", "exit-number", "closed-stdout", "fork-and-exit-at-once"
+ON_THE_RUNTIME = tuple(
+    name for name in ENDINGS if SOAK or name not in (*OF_THE_FRAMEWORK, *_AS_ANOTHER)
+)
 
 
 def check_ending(framework: str, name: str, folder: Path) -> None:

@@ -29,13 +29,13 @@ def steps(count):
 """
 _ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
 # What libraries do, and what happens to users, so that each part of the recorder meets one. Plain
-# ends, by a signal or `exec` or with all closed, are in endings.py; the others are for `make soak`.
+# ends, by a signal or `exec` or with all closed, are in endings.py, and some run on PyTorch, below;
+# the others are for `make soak`.
 _CORE = {
-    "collector_callbacks", "exit_in_threads", "failing_hooks", "failing_import", "faults", "forks",
-    "hostile_class", "limits", "lost_folder", "no_room", "odd_modules", "own_audit_hook",
-    "own_monitoring", "own_profiler", "own_tracer", "patched_os", "patched_threading",
-    "patched_time", "pools", "recursion_traces", "replaced_open", "run_from_runpy", "spawned",
-    "threads", "uses_the_profiler", *_QUICK,
+    "collector_callbacks", "exit_in_threads", "failing_hooks", "failing_import", "faults",
+    "hostile_class", "limits", "lost_folder", "no_room", "own_audit_hook", "own_profiler",
+    "own_tracer", "patched_os", "patched_time", "pools", "recursion_traces", "replaced_open",
+    "run_from_runpy", "spawned", "uses_the_profiler", *_QUICK,
 }  # fmt: skip
 _NAMES = _ALL if SOAK else sorted(_CORE)
 

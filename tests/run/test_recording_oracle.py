@@ -15,7 +15,7 @@ import tidy
 from tidy.trace import Capability, EventKind
 
 from ..environment import SOAK
-from .running import Ended, python, record, tidy_report, tidy_run, write_script
+from .running import python, record, tidy_report, tidy_run, write_script
 
 pytestmark = pytest.mark.oracle
 
@@ -244,42 +244,51 @@ def test_gzip_and_reporting_again(tmp_path: Path) -> None:
     assert again["findings"] == said["traces"][0]["findings"]
 
 
-def _run_of_two(text: str, folder: Path, *options: str) -> Ended:
-    """Record a script in two processes."""
-    script = write_script(folder, text)
+_OF_TWO_RANKS = """
+import time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(net.parameters())
+for _ in range(60):
+    optimizer.zero_grad(set_to_none=False)
+    loss = net(torch.ones(2, 64)).sum()
+    if dist.get_rank():
+        time.sleep(0.02)
+    loss.backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="gloo under torchrun needs POSIX here")
+@pytest.mark.slow
+def test_ranks_of_a_distributed_job_of_which_one_sleeps(tmp_path: Path) -> None:
+    """The other one waits in its backward, on a thread of Gloo's."""
+    script = write_script(tmp_path, _OF_TWO_RANKS)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     launch = ["--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port)]
     found = tidy_run(
-        *("--fail-on", "info", *options, "-m", "torch.distributed.run", *launch, script),
-        cwd=folder,
+        *("--fail-on", "info", "--trace", "ranks", "-m", "torch.distributed.run", *launch, script),
+        cwd=tmp_path,
         OMP_NUM_THREADS="1",
     )
     assert found.code == 1, found.err
-    return found
+    assert re.search(r"train\.py, rank 0\n.*train\.py, rank 1\n", found.out)
+    assert found.out.count("TDY603") == 1, "what ranks have in common is said once"
 
+    paths = sorted((tmp_path / "ranks").iterdir())
+    traces = [tidy.load(path) for path in paths]
+    assert [(trace.info.rank, trace.info.world_size) for trace in traces] == [(0, 2), (1, 2)]
+    assert [len(trace.steps) for trace in traces] == [10, 10]
 
-@pytest.mark.skipif(os.name == "nt", reason="gloo under torchrun needs POSIX here")
-@pytest.mark.slow
-def test_the_rank_that_sleeps(tmp_path: Path) -> None:
-    """The other one waits in its backward, on a thread of Gloo's."""
-    text = """
-    import time
-    import torch, torch.distributed as dist
-    dist.init_process_group("gloo")
-    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
-    optimizer = torch.optim.SGD(net.parameters())
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = net(torch.ones(2, 64)).sum()
-        if dist.get_rank():
-            time.sleep(0.02)
-        loss.backward()
-        optimizer.step()
-    dist.destroy_process_group()
-    """
-    first, second = json.loads(_run_of_two(text, tmp_path, "--format", "json").out)["traces"]
+    again = tidy_report("--format", "json", *paths, cwd=tmp_path)
+    first, second = json.loads(again.out)["traces"]
+    for each in (first, second):
+        lines = {one["location"]["line"] for one in each["findings"] if one["code"] == "TDY603"}
+        assert lines == {8}
     (late,) = (each for each in first["findings"] if each["code"] == "TDY902")
     assert late["message"].startswith("rank 0 waits for rank 1, which comes last")
     assert late["severity"] == "warning"
@@ -287,30 +296,6 @@ def test_the_rank_that_sleeps(tmp_path: Path) -> None:
     assert late["saving"]["high_ns"] > 10_000_000
     assert not any(each["code"] == "TDY401" for each in first["findings"])
     assert "TDY401" in [each["code"] for each in second["findings"]]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="gloo under torchrun needs POSIX here")
-@pytest.mark.slow
-def test_ranks_of_a_distributed_job(tmp_path: Path) -> None:
-    text = """
-    import torch, torch.distributed as dist
-    dist.init_process_group("gloo")
-    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
-    optimizer = torch.optim.SGD(net.parameters())
-    for _ in range(6):
-        optimizer.zero_grad(set_to_none=False)
-        net(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-    dist.destroy_process_group()
-    """
-    found = _run_of_two(text, tmp_path, "--trace", "ranks")
-    traces = [tidy.load(path) for path in sorted((tmp_path / "ranks").iterdir())]
-    assert [(trace.info.rank, trace.info.world_size) for trace in traces] == [(0, 2), (1, 2)]
-    assert re.search(r"train\.py, rank 0\n.*train\.py, rank 1\n", found.out)
-    assert found.out.count("TDY603") == 1, "what ranks have in common is said once"
-    assert "train.py:7" in found.out
-    for trace in traces:
-        assert len(trace.steps) == 5
 
 
 _PYTHON_IN_OPS = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .endings import ENDINGS, TRAIN, check_ending
+from .endings import ON_THE_RUNTIME, TRAIN, check_ending
 from .running import record, tidy_run, write_script
 
 pytest.importorskip("tidy.profiler")
@@ -58,7 +58,10 @@ _QUICK = ("raise", "interrupt", "fork")
 @pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow) for name in ENDINGS],
+    [
+        pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow)
+        for name in ON_THE_RUNTIME
+    ],
 )
 def test_an_ending(name: str, tmp_path: Path) -> None:
     check_ending("tidy.runtime", name, tmp_path)
