@@ -1,6 +1,7 @@
 """Scripts whose backward does too much, or whose loops do too little at a time."""
 
 from .cases import Case
+from .cleared_cases import CLEARED_CASES
 from .look_alikes import LookAlike
 from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
 
@@ -159,6 +160,7 @@ _ALL = "mean = torch.cat(seen).mean(0)  #!"
 
 GRADIENT_CASES = [
     *LOOP_CASES,
+    *CLEARED_CASES,
     Case(
         "outputs-of-all-steps",
         "TDY412",

@@ -16,6 +16,7 @@ from ..environment import SOAK
 from ..oracle.negative_controls import CONTROLS
 from ..patterns.rules import OWN_RULES
 from .call_cases import CALL_LOOK_ALIKES
+from .cleared_cases import CLEARED_LOOK_ALIKES
 from .device_look_alikes import DEVICE_LOOK_ALIKES
 from .gradient_cases import GRADIENT_LOOK_ALIKES
 from .input_cases import INPUT_LOOK_ALIKES, THREAD_LOOK_ALIKES
@@ -26,7 +27,10 @@ from .scripts import recorded_by_pytorch, recorded_in_steps
 from .test_several_devices import RECORDED_LOOK_ALIKES
 
 _ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
-_ON_THE_RUNTIME = (*THREAD_LOOK_ALIKES, *DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES)
+_ON_THE_RUNTIME = (
+    *(*CLEARED_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
+    *(*DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES),
+)
 # The last have a test of their own, which records them with `tidy run`.
 _ALL = (*_ON_A_CPU, *_ON_THE_RUNTIME, *PYTORCH_LOOK_ALIKES, *CALL_LOOK_ALIKES)
 # Of the project's sources: tests/cli/test_suppressions.py has its look-alikes.

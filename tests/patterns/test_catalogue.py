@@ -77,6 +77,7 @@ _RELEASED = {
     "TDY704": "unused-gradients",
     "TDY707": "evaluation-dominates",
     "TDY708": "repeated-forward",
+    "TDY709": "discarded-gradients",
     "TDY801": "allocator-churn",
     "TDY802": "empty-cache-in-loop",
     "TDY803": "memory-near-limit",

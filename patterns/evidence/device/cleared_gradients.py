@@ -1,0 +1,156 @@
+"""What calls of `zero_grad` do to gradients: drop them unread, or find none.
+
+backward            takes memory for the gradients
+zero_grad           gives all of it back, and neither an optimizer nor the script read it: unread
+zero_grad           gives nothing back, fills nothing, and no backward ran since the last: needless
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.trace import Rows, Trace
+from tidy.trace.inputs import ITEM_NBYTES, is_dims
+from tidy.trace.kept import kept
+
+from .launches import below, ops_in_no_op, outermost_rows, tree_rows
+from .memory import CPU, devices_with_memory, of_device
+from .updates import STEP
+from .walks import ACCUMULATE, Dims, Walk, walks
+
+_ALL = 0.99  # of the bytes of gradients: those of another optimizer's parameters are left
+
+
+class Clearing(NamedTuple):
+    """Calls of `zero_grad`, but for those in steps of optimizers, as closures have them; by start.
+
+    Attributes:
+        rows: the outermost frame or range of each.
+        gives_back: how many bytes each gives back.
+    """
+
+    rows: Rows
+    gives_back: NDArray[np.int64]
+
+
+class _Memory(NamedTuple):
+    """Memory that calls of `zero_grad` give back, by when it was taken.
+
+    Attributes:
+        start_ns: when it was taken.
+        nbytes: how much it is.
+        call: which call gives it back.
+    """
+
+    start_ns: NDArray[np.int64]
+    nbytes: NDArray[np.int64]
+    call: NDArray[np.int64]
+
+
+@kept
+def clearing(trace: Trace) -> Clearing:
+    """Return all calls of `zero_grad`."""
+    calls, memory = _calls(trace), _given_back(trace)
+    nbytes = np.bincount(memory.call, memory.nbytes, len(calls)).astype(np.int64)
+    return Clearing(calls, nbytes)
+
+
+def unread(trace: Trace) -> Iterator[tuple[Walk, int]]:
+    """Yield each backward whose gradients all go unread, with the call that drops them."""
+    calls, memory = _calls(trace), _given_back(trace)
+    steps_ns = np.sort(trace.start_ns[tree_rows(trace, STEP)])
+    for walk in walks(trace):
+        begun_ns, ended_ns = int(trace.start_ns[walk.nodes[0]]), int(trace.end_ns[walk.nodes[-1]])
+        own = slice(*np.searchsorted(memory.start_ns, (begun_ns, ended_ns)))
+        nbytes = _nbytes(trace, walk)
+        if own.start == own.stop or not nbytes:
+            continue
+        of_calls = np.bincount(memory.call[own], memory.nbytes[own])
+        call = int(calls[of_calls.argmax()])
+        cleared_ns = int(trace.start_ns[call])
+        if of_calls.max() < _ALL * nbytes or cleared_ns < ended_ns:
+            continue
+        first, last = np.searchsorted(steps_ns, (begun_ns, cleared_ns))
+        if first == last and not _is_read(trace, walk, call, ended_ns):
+            yield walk, call
+
+
+def needless(trace: Trace) -> Rows:
+    """Return the calls that have nothing to clear, where others have."""
+    calls, gives_back = clearing(trace)
+    filled = tree_rows(trace, "aten::zero_", "aten::_foreach_zero_")
+    fills = np.searchsorted(filled, trace.subtree_end[calls]) > np.searchsorted(filled, calls)
+    accumulated = np.sort(trace.start_ns[tree_rows(trace, ACCUMULATE)])
+    count = np.searchsorted(accumulated, trace.start_ns[calls])
+    is_again = np.diff(count, prepend=-1) == 0
+    empty: Rows = calls[is_again & ~fills & (gives_back == 0)]
+    return empty if gives_back.any() else empty[:0]
+
+
+@kept
+def _calls(trace: Trace) -> Rows:
+    """Calls of `zero_grad` that no step of an optimizer makes, by start."""
+    rows = outermost_rows(trace, np.sort(tree_rows(trace, "*: zero_grad", "Optimizer.zero_grad#*")))
+    in_steps = trace.time_of(tree_rows(trace, STEP))
+    rows = rows[~in_steps.contains(trace.start_ns[rows])]
+    by_start: Rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    return by_start
+
+
+@kept
+def _given_back(trace: Trace) -> _Memory:
+    calls = _calls(trace)
+    starts, sizes, numbers = list[NDArray[np.int64]](), list[NDArray[np.int64]](), list[Rows]()
+    for device in (CPU, *devices_with_memory(trace)) if len(calls) else ():
+        lives = of_device(trace, device)
+        call = np.searchsorted(trace.start_ns[calls], lives.freed_ns, side="right") - 1
+        within = (call >= 0) & (lives.freed_ns <= trace.end_ns[calls][call])
+        for into, column in zip(
+            (starts, sizes, numbers), (lives.start_ns, lives.nbytes, call), strict=True
+        ):
+            into.append(column[within])
+    none = np.empty(0, np.int64)
+    start_ns, nbytes, call = (np.concatenate([none, *each]) for each in (starts, sizes, numbers))
+    order = np.argsort(start_ns, kind="stable")
+    return _Memory(start_ns[order], nbytes[order], call[order])
+
+
+def _nbytes(trace: Trace, walk: Walk) -> int:
+    """Bytes of the gradients that a backward accumulates; 0 if some are not known."""
+    rows = tree_rows(trace, ACCUMULATE)
+    last = int(trace.subtree_end[walk.nodes[-1]])
+    rows = rows[slice(*np.searchsorted(rows, (walk.nodes[0], last)))]
+    total = 0
+    for number in trace.inputs_id[rows].tolist():
+        shapes, types = trace.inputs.shapes(number), trace.inputs.dtypes(number)
+        size = ITEM_NBYTES.get(types[0], 0) if types else 0
+        if not size or not shapes or not is_dims(shapes[0]):
+            return 0
+        total += size * prod(shapes[0])
+    return total
+
+
+def _is_read(trace: Trace, walk: Walk, call: int, ended_ns: int) -> bool:
+    """Tell whether an operator between a backward and a call may take one of its gradients."""
+    gradients = {dims for _, dims in walk.gradients if dims}
+    ops = ops_in_no_op(trace, int(trace.track_id[call]))
+    starts = trace.start_ns[ops]
+    between = ops[slice(*np.searchsorted(starts, (ended_ns, trace.start_ns[call])))]
+    # The engine's own thread is the script's on a CPU.
+    between = between[~below(trace, walk.nodes).contains(between)]
+    for number in np.unique(trace.inputs_id[between]).tolist():
+        shapes, types = trace.inputs.shapes(number), trace.inputs.dtypes(number)
+        if any("TensorList" in str(each) for each in types or ()):
+            return True
+        if any(_dims(each) in gradients for each in shapes or ()):
+            return True
+    return False
+
+
+def _dims(shape: object) -> Dims | None:
+    return tuple(shape) if is_dims(shape) else None

@@ -1,0 +1,80 @@
+"""Scripts that clear gradients too often, or before they are used."""
+
+from .cases import Case
+from .look_alikes import LookAlike
+
+_TRAINED = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(*[each for _ in range(4) for each in (nn.Linear(48, 48), nn.Tanh())])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+inputs = torch.randn(64, 48)
+for step in range(10):
+    {before}
+    model(inputs).square().mean().backward(){fault}
+    {after}
+    optimizer.step()
+"""
+
+
+def _script(before: str, after: str = "pass", fault: str = "") -> str:
+    return _TRAINED.format(before=before, after=after, fault=fault)
+
+
+_FIRST = "model(inputs + 1).square().mean().backward()"
+
+CLEARED_CASES = [
+    Case(
+        "cleared-before-the-step",
+        "TDY709",
+        _script("pass", "optimizer.zero_grad()", "  #!"),
+        (
+            ("    pass\n", "    optimizer.zero_grad()\n"),
+            ("    optimizer.zero_grad()\n    opt", "    opt"),
+        ),
+    ),
+    Case(
+        "cleared-by-each-micro-batch",
+        "TDY709",
+        _script(f"optimizer.zero_grad()\n    {_FIRST}  #!\n    optimizer.zero_grad()"),
+        ((f"{_FIRST}  #!\n    optimizer.zero_grad()", _FIRST),),
+    ),
+]
+
+_PERTURBED = """\
+norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+    steps = [p.grad * (0.05 / norm) for p in model.parameters()]
+    optimizer.zero_grad()
+    torch._foreach_add_([p.data for p in model.parameters()], steps)
+    model(inputs).square().mean().backward()
+    torch._foreach_sub_([p.data for p in model.parameters()], steps)"""
+_ATTACKED = """\
+attacked = inputs.clone().requires_grad_()
+    model(attacked).square().mean().backward()
+    attacked = attacked.detach() + 0.1 * attacked.grad.sign()
+    optimizer.zero_grad()"""
+_KEPT = "kept = [p.grad for p in model.parameters()]"
+
+CLEARED_LOOK_ALIKES = [
+    LookAlike(
+        "TDY709",
+        "sharpness-aware",
+        _script("optimizer.zero_grad()", _PERTURBED),
+        {"Optimizer.zero_grad#*": 20},
+    ),
+    LookAlike("TDY709", "attacked-inputs", _script(_ATTACKED), {"Optimizer.zero_grad#*": 10}),
+    LookAlike(
+        "TDY709",
+        "gradients-of-tasks-are-kept",
+        _script(f"{_FIRST}\n    {_KEPT}\n    optimizer.zero_grad()"),
+        {"Optimizer.zero_grad#*": 10},
+    ),
+    LookAlike(
+        "TDY709",
+        "left-out-once",
+        _script("pass", "step % 4 == 3 and optimizer.zero_grad()", ""),
+        {"Optimizer.zero_grad#*": 2},
+    ),
+]
