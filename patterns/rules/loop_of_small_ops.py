@@ -20,7 +20,7 @@ from ..evidence.device.repeats import repeated_ops
 from ..evidence.fixes.optimizers import zeroing_calls
 from ..evidence.fixes.sample_loops import loops_over_rows
 from ..evidence.python import frames, loops, places
-from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, aten
+from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS, aten
 from ..evidence.time.rare_work import in_most_steps
 from ..evidence.time.rounds import count_text, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -33,6 +33,8 @@ _OTHERS = PRODUCTS | aten(
 )
 # What torch.tensor() of a list calls, which TDY107 looks at.
 _MAKES_A_TENSOR = aten("empty to lift_fresh detach_")
+# What `tolist()` calls, of a row or a part, which TDY414 looks at.
+_LISTS, _OF_LISTS = aten("resolve_conj resolve_neg"), VIEWS | aten("resolve_conj resolve_neg")
 _READS = aten("item _local_scalar_dense")
 _MOST_NAMED = 4
 # Where a loop stands that Python's own `copy` runs for its caller.
@@ -49,11 +51,11 @@ class LoopOfSmallOps(Pattern):
     What it does: It finds ten or more rounds of the same operators, at the same lines of the user's
     source, that take 2 % of the steps while no device works. Loops that index with a counter are
     TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, lists that become
-    tensors TDY107, copies of a model in each step TDY413, and gradients that `zero_grad` fills
-    TDY603; with a matrix product or a convolution in each round it may be the layers of a model,
-    and is not reported. Training steps, the items that a DataLoader takes one after the other,
-    optimizers' steps, and rounds whose operators take long are not reported either. It is info,
-    since the trace does not tell whether a round needs the one before.
+    tensors TDY107, rows that become lists TDY414, copies of a model in each step TDY413, and
+    gradients that `zero_grad` fills TDY603; with a matrix product or a convolution in each round it
+    may be the layers of a model, and is not reported. Training steps, the items that a DataLoader
+    takes one after the other, optimizers' steps, and rounds whose operators take long are not
+    reported either. It is info, since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -97,6 +99,7 @@ class LoopOfSmallOps(Pattern):
         Quiet("little", steps(under(FRAME, _MASK * 12), "aten::mm 90000us", lasts_us=None)),
         Quiet("long-operators", steps(under(FRAME, "aten::sort 900us\n" * 12), lasts_us=None)),
         Quiet("layers", steps(under(FRAME, "aten::linear\naten::relu\naten::add\n" * 12))),
+        Quiet("lists", steps(under(FRAME, "aten::resolve_conj\naten::resolve_neg\n" * 30))),
         Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
         Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
         Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
@@ -176,6 +179,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Lo
     is_anothers = launches.has_name(trace, *_OTHERS, *(_READS if trace.devices_used else ()))
     out_of_question = ~is_aten | is_anothers | launches.has_name(trace, *TRAINING_STEPS)
     makes_a_tensor = launches.has_name(trace, *_MAKES_A_TENSOR)
+    reads_a_list = launches.has_name(trace, *_LISTS)
+    is_of_lists = launches.has_name(trace, *_OF_LISTS)
     stacks = launches.has_name(trace, "aten::stack")
     fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
     rows_of_batches = [loop.ops for loop in loops_over_rows(trace, fewest_rounds, longest_round)]
@@ -188,6 +193,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Lo
         for first, last, period in repeats.runs:
             rows, one_round = repeats.rows[first:last], repeats.names[first : first + period]
             if out_of_question[one_round].any() or makes_a_tensor[one_round].all():
+                continue
+            if reads_a_list[one_round].any() and is_of_lists[one_round].all():
                 continue
             # What puts the items of a batch together is the loader's own, by whom it is called.
             if stacks[one_round].any() and fetches.contains(rows[:1])[0]:

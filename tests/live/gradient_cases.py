@@ -4,6 +4,7 @@ from .cases import Case
 from .cleared_cases import CLEARED_CASES
 from .look_alikes import LookAlike
 from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
+from .number_cases import NUMBER_CASES, NUMBER_LOOK_ALIKES
 
 _HEAD = """\
 import torch
@@ -161,6 +162,7 @@ _ALL = "mean = torch.cat(seen).mean(0)  #!"
 GRADIENT_CASES = [
     *LOOP_CASES,
     *CLEARED_CASES,
+    *NUMBER_CASES,
     Case(
         "outputs-of-all-steps",
         "TDY412",
@@ -224,6 +226,7 @@ GRADIENT_CASES = [
 
 GRADIENT_LOOK_ALIKES = [
     *LOOP_LOOK_ALIKES,
+    *NUMBER_LOOK_ALIKES,
     LookAlike(
         "TDY108",
         "of-the-size-of-training",

@@ -49,6 +49,7 @@ _DEVIATIONS = {
     ("loader", "wrong", "TDY404"): "the data set's indexing, which DataLoader calls",
     ("batches", "wrong", "TDY404"): "the numbers that `unbind` takes apart in C++",
     ("pictures", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
+    ("rows-summed-in-python", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
     ("a-branch-for-each-row", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
 }
 

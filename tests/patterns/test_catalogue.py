@@ -60,6 +60,7 @@ _RELEASED = {
     "TDY411": "loop-of-small-ops",
     "TDY412": "growing-steps",
     "TDY413": "rare-work-each-step",
+    "TDY414": "number-by-number",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",
