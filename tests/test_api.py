@@ -286,6 +286,16 @@ def test_a_profiler_is_no_trace() -> None:
     assert tidy.check(prof.trace).crashed == {}
 
 
+def test_to_load_a_trace_imports_no_rules() -> None:
+    code = (
+        "import sys, tidy; tidy.load(sys.argv[1]);"
+        "assert 'tidy.patterns.rules' not in sys.modules;"
+        "assert 'tidy.check.pipeline' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code, str(ROOT / "examples/traces/train_cnn.json.gz")]
+    subprocess.run(command, check=True, env=environment())
+
+
 def test_check_is_the_function_whatever_is_imported() -> None:
     """There is a package of that name as well."""
     code = (

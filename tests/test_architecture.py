@@ -90,7 +90,8 @@ _MAY_IMPORT = {
         "tomli",
         "tomllib",  # from Python 3.11 on
     },
-    "api": {"averages", "check", "errors", "patterns", "readers", "report", "trace"},
+    "api": {"check", "errors", "loading", "patterns", "report", "trace"},
+    "loading": {"averages", "readers", "report", "trace"},
     "progress": {"trace", "rich"},
     "diff": {
         "account",
@@ -184,15 +185,7 @@ _MAY_IMPORT = {
     "cli": {"_version", "click", "commands", "errors", "patterns", "run"},
     "__main__": {"cli"},
     "__init__": {
-        "_version",
-        "api",
-        "attach",
-        "errors",
-        "finding",
-        "patterns",
-        "profiler",
-        "report",
-        "trace",
+        *"_version api attach errors finding loading patterns profiler report trace".split()
     },
 }
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import errors
-    from .api import check, load
+    from .api import check
     from .attach import Recorder, record
     from .finding import Finding, Severity
+    from .loading import load
     from .patterns.base import Match, Pattern
     from .profiler import profile, record_function
     from .report.report import Report
@@ -40,7 +41,7 @@ _HOME = {
     "Trace": ".trace",
     "check": ".api",
     "errors": ".errors",
-    "load": ".api",
+    "load": ".loading",
     "load_ipython_extension": ".attach.magic",
     "profile": ".profiler",
     "record": ".attach",

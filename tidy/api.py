@@ -1,9 +1,9 @@
-"""`tidy.load` and `tidy.check`: the functions of the command line, for Python."""
+"""`tidy.check`: what the command line does with a trace, for Python."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from types import NoneType
@@ -14,48 +14,16 @@ from .check.baseline import read_baseline
 from .check.pipeline import CheckSettings
 from .check.settings import Settings, load_settings
 from .errors import PatternLoadError, UnknownPattern, UsageError
+from .loading import load  # noqa: F401 - shows traces in notebooks, too
 from .patterns.base import Pattern
 from .patterns.option import set_options
 from .patterns.registry import by_code, load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
-from .readers import read_trace
 from .report.report import Report
 from .trace import Trace
 
 Rule = str | os.PathLike[str] | type[Pattern] | Pattern
 Rules = Rule | Iterable[Rule]
-
-
-def load(
-    path: str | os.PathLike[str],
-    progress: Callable[[int], None] | None = None,
-    *,
-    jobs: int = 1,
-) -> Trace:
-    """Read a trace that `torch.profiler` recorded (JSON, plain or in gzip or zip).
-
-    Args:
-        path: the file, or "-" for standard input.
-        progress: called with the number of bytes read so far.
-        jobs: how many worker processes read a file with much text, up to 4; the trace is the same.
-            Where they cannot be forked (macOS, Windows, beside threads) they import the main module
-            again, so that a script needs its `if __name__ == "__main__":`.
-
-    Raises:
-        TraceFormatError: the file is not a trace, or cannot be read.
-    """
-    from . import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
-
-    return read_trace(path, progress, jobs)
-
-
-def _cell_of(trace: Trace) -> str:
-    from .report.notebook import trace_cell
-
-    return trace_cell(trace)
-
-
-Trace._repr_html_ = _cell_of
 
 
 def check(
