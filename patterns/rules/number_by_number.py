@@ -105,13 +105,13 @@ class NumberByNumber(Pattern):
                 at_most=Severity.INFO,
             )
 
-    def _is_python_on_numbers(self, read: _Read) -> bool:
+    def _is_python_on_numbers(self, read: _ReadList) -> bool:
         python_us = (read.until_ns - read.event.end_ns) / 1e3
         is_long = read.count >= self.fewest_numbers
         return is_long and python_us <= self.longest_us * read.count
 
 
-class _Read(NamedTuple):
+class _ReadList(NamedTuple):
     """One `tolist()`: its last operator, of how many numbers, and when Python is done with them."""
 
     event: Event
@@ -119,7 +119,7 @@ class _Read(NamedTuple):
     until_ns: int
 
 
-def _reads(trace: Trace) -> Iterator[_Read]:
+def _reads(trace: Trace) -> Iterator[_ReadList]:
     """Yield all outside of loaders whose numbers no tensor is made of next, by start."""
     reads = trace.rows_named(_NEG)
     fetching = trace.time_of(trace.rows_named(frames.FETCH))
@@ -136,7 +136,7 @@ def _reads(trace: Trace) -> Iterator[_Read]:
         for row, number in zip(own[at < len(starts)].tolist(), at.tolist(), strict=False):
             shapes = trace.inputs.shapes(int(trace.inputs_id[row]))
             if shapes and is_dims(shapes[0]):
-                yield _Read(trace.event(row), prod(shapes[0]), int(starts[number]))
+                yield _ReadList(trace.event(row), prod(shapes[0]), int(starts[number]))
 
 
 def _lists(trace: Trace, ops: Rows) -> Rows:

@@ -18,15 +18,7 @@ from tidy.check.overlap import Repeated
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
-from tidy.reducing import (
-    RankFile,
-    RankSettings,
-    folder,
-    pool,
-    rank,
-    reduce_files,
-    reduce_rank,
-)
+from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_files, reduce_rank
 from tidy.summary import decode, encode
 
 from ..cli.command import EXAMPLES, Result, tidy
