@@ -1,0 +1,131 @@
+"""An LSTM and a GRU that are one operator a layer (float32) give what those of single steps do.
+
+The latter, in float64, are held to PyTorch's answers in test_golden.py. PyTorch's CPU build has an
+operator for a layer of an LSTM; that of a GRU is made of others, which is what observers see.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as torch
+from tidy.profiler import profile
+
+
+def _model(name: str, dtype: Any = torch.float32, width: int = 4, **options: Any) -> Any:
+    stream = np.random.default_rng(0)
+    model = getattr(torch.nn, name)(4, width, 2, dtype=dtype, **options)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.tensor(stream.standard_normal(tuple(p.shape)) / 2))
+    return model
+
+
+def _answers(name: str, dtype: Any, double: bool, how: str, **options: Any) -> list[Any]:
+    width = 4 if name == "LSTM" else 5
+    model, stream = _model(name, dtype, width, **options), np.random.default_rng(1)
+    if how == "tied":
+        model.bias_hh_l0 = model.bias_ih_l0
+    count = (2 if name == "LSTM" else 1) * (how == "given states")
+    shapes = [(3, 5, 4), *[(2 * (1 + options["bidirectional"]), 5, width)] * count]
+    leaves = [torch.tensor(stream.standard_normal(s), dtype=dtype) for s in shapes]
+    x, *states = [leaf.requires_grad_() for leaf in leaves]
+    given = (tuple(states) if name == "LSTM" else states[0],) if states else ()
+    out, hidden = model(x, *given)
+    outs = (out, *hidden) if name == "LSTM" else (out, hidden)
+    loss = (out**3).sum() + (outs[1] ** 2).sum() + outs[-1].sin().sum()
+    asked = [x, *states, *model.parameters()]
+    if double:
+        loss = sum((g**2).sum() for g in torch.autograd.grad(loss, asked, create_graph=True))
+    grads = torch.autograd.grad(loss, asked)
+    return [t.detach().numpy() for t in (*outs, *grads)]
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("double", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("how", ["plain", "without bias", "tied", "given states"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_it_is_that_of_single_steps(name: str, how: str, double: bool, bidirectional: bool) -> None:
+    """Outputs, gradients, and gradients of gradients."""
+    options: Any = {"bidirectional": bidirectional, "bias": how != "without bias"}
+    found = _answers(name, torch.float32, double, how, **options)
+    wanted = _answers(name, torch.float64, double, how, **options)
+    for mine, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=1e-5 * (1 + np.abs(theirs).max()))
+
+
+def test_observers_see_an_operator_for_each_layer_of_an_lstm() -> None:
+    model, x = _model("LSTM"), torch.randn(3, 5, 4)
+    with profile() as profiler:
+        model(x)[0].sum().backward()
+    names = [event.name for event in profiler.trace.dfs()]
+    assert names.count("aten::lstm") == 1
+    assert names.count("aten::mkldnn_rnn_layer") == 2
+    assert names.count("MkldnnRnnLayerBackward0") == 2
+    assert names.count("aten::mkldnn_rnn_layer_backward") == 2
+    assert "aten::sigmoid" not in names
+
+
+def test_what_an_lstm_saved_is_guarded() -> None:
+    model, x = _model("LSTM"), torch.randn(3, 5, 4)
+    out = model(x)[0]
+    out.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        out.sum().backward()
+    out = model(x)[0]
+    with torch.no_grad():
+        model.weight_hh_l1.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        out.sum().backward()
+    out = model(x)[0]
+    out.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        out.sum().backward()
+
+
+def test_other_ways_run_an_lstm_step_by_step() -> None:
+    model, x = _model("LSTM"), torch.randn(3, 5, 4)
+    with profile() as profiler, torch.autocast("cpu", dtype=torch.float16):
+        model(x)
+    assert all(event.name != "aten::mkldnn_rnn_layer" for event in profiler.trace.dfs())
+    assert model(x[:, :0])[0].shape == (3, 0, 4)
+
+
+def test_observers_see_single_steps_of_a_gru() -> None:
+    """As PyTorch's CPU build shows them."""
+    model, x = _model("GRU"), torch.randn(3, 5, 4)
+    with profile() as profiler:
+        seen = model(x)[0]
+        seen.sum().backward()
+    names = [event.name for event in profiler.trace.dfs()]
+    assert names.count("aten::gru") == 1
+    assert names.count("aten::tanh") == 6
+    assert names.count("TanhBackward0") == 6
+    np.testing.assert_allclose(seen.detach(), model(x)[0].detach(), atol=1e-6)
+
+
+def test_what_a_gru_saved_is_guarded() -> None:
+    """Outputs and biases may change until backward; weights may not."""
+    model, x = _model("GRU"), torch.randn(3, 5, 4)
+    model(x)[0].sum().backward()
+    wanted = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    out, hidden = model(x)
+    loss = out.sum()
+    with torch.no_grad():
+        out.zero_()
+        hidden.zero_()
+        model.bias_hh_l0.zero_()
+    loss.backward()
+    for p, grad in zip(model.parameters(), wanted, strict=True):
+        assert torch.equal(p.grad, grad)
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+    loss = model(x)[0].sum()
+    with torch.no_grad():
+        model.weight_hh_l1.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        loss.backward()
