@@ -213,6 +213,7 @@ SAMPLES = [
     S("F.rms_norm(x, (4,), y)", ((3, 4), (4,))),
     S("F.embedding(i, x)"),
     S("F.embedding(i, x, padding_idx=0)"),
+    S("F.embedding(i, x, padding_idx=0) * x"),  # whose gradient's gradient is one of rows
     S("F.embedding(i, x, scale_grad_by_freq=True)", twice=False),
     S("F.unfold(x, 2, padding=1)", ((1, 2, 3, 4),)),
     S("F.fold(x, (3, 4), 2, stride=(1, 2))", ((1, 8, 4),)),
