@@ -46,6 +46,21 @@ def two_devices() -> None:
     cuda.configure("a100", 2)
 
 
+@pytest.fixture
+def t4() -> None:
+    cuda.configure("t4")
+
+
+@pytest.fixture
+def two_t4() -> None:
+    cuda.configure("t4", 2)
+
+
+@pytest.fixture
+def three_t4() -> None:
+    cuda.configure("t4", 3)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
     """The traceback of a test that fails would keep its tensors on their devices."""

@@ -45,3 +45,8 @@ def slow(device: str = "cuda", size: int = 384) -> Any:
     They have 36 blocks, fewer than a T4 has multiprocessors: other kernels run beside them.
     """
     return torch.full((size, size), 1 / size, dtype=torch.float64, device=device)
+
+
+def long(size: int = 512) -> Any:
+    """Doubles whose product takes a T4 more than 1 ms."""
+    return torch.ones(size, size, dtype=torch.float64, device="cuda")

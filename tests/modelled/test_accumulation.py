@@ -20,10 +20,7 @@ from tidy.runtime.utils.checkpoint import checkpoint
 from .hazards import hazards
 from .recording import kernels, place_of, recording, slow
 
-
-@pytest.fixture(autouse=True)
-def _three_devices() -> None:
-    cuda.configure("t4", 3)
+pytestmark = pytest.mark.usefixtures("three_t4")
 
 
 class Spread(torch.autograd.Function):

@@ -14,12 +14,8 @@ from tidy.runtime import cuda
 
 from .recording import recording, slow
 
+pytestmark = pytest.mark.usefixtures("two_t4")
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
 
 
 def _bytes(count: int, device: str = "cuda") -> Any:

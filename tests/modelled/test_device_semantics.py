@@ -15,13 +15,9 @@ from tidy.runtime.utils.data import DataLoader
 
 from .recording import number_of
 
+pytestmark = pytest.mark.usefixtures("two_t4")
 nn, F = torch.nn, torch.nn.functional
 CPU, FIRST, SECOND = (torch.device(name) for name in ("cpu", "cuda:0", "cuda:1"))
-
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
 
 
 def _host() -> Any:

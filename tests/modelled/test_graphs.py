@@ -17,12 +17,8 @@ from tidy.runtime.modelled import clock
 from .hazards import hazards
 from .recording import kernels, recording, slow
 
+pytestmark = pytest.mark.usefixtures("t4")
 nn, F = torch.nn, torch.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def _t4() -> None:
-    cuda.configure("t4")
 
 
 def _numpy(tensor: Any) -> Any:

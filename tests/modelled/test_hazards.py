@@ -24,11 +24,6 @@ nn = torch.nn
 
 
 @pytest.fixture
-def two_t4() -> None:
-    cuda.configure("t4", 2)
-
-
-@pytest.fixture
 def without_waits() -> Iterator[None]:
     """The engine's waits are left out."""
     accelerator.drops_waits = True

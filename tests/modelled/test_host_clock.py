@@ -12,22 +12,14 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
-from .recording import kernels, recording
+from .recording import kernels, long, recording
 
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
-
-
-def _long(size: int = 512) -> Any:
-    """Doubles whose product takes a T4 more than 1 ms."""
-    return torch.ones(size, size, dtype=torch.float64, device="cuda")
+pytestmark = pytest.mark.usefixtures("two_t4")
 
 
 def _busy() -> tuple[Any, Any]:
     """A tensor that is being computed, and the log in which that stands."""
-    x = _long()
+    x = long()
     x @ x
     cuda.synchronize()
     with recording() as log:
@@ -185,7 +177,7 @@ def test_all_threads_have_one_clock() -> None:
 
 def test_times_of_a_log_go_up() -> None:
     with recording() as log:
-        x = _long(256)
+        x = long(256)
         for _ in range(3):
             x = (x @ x).tanh()
         x.sum().item()

@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 
 import tidy.runtime as torch
-from tidy.runtime import cuda
 
 from .recording import kernels, recording
 
+pytestmark = pytest.mark.usefixtures("two_t4")
 nn = torch.nn
-
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
 
 
 def _model() -> Any:

@@ -11,19 +11,10 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
-from .recording import kernels, place_of, recording, slow
+from .recording import kernels, long, place_of, recording, slow
 
+pytestmark = pytest.mark.usefixtures("two_t4")
 Stream, Event = cuda.Stream, cuda.Event
-
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
-
-
-def _long(size: int = 512) -> Any:
-    """Doubles whose product takes a T4 more than 1 ms."""
-    return torch.ones(size, size, dtype=torch.float64, device="cuda")
 
 
 class TestCurrent:
@@ -139,7 +130,7 @@ class TestOrder:
         assert all(a.end_ns <= b.start_ns for a, b in pairwise(done))
 
     def test_two_streams_run_beside_each_other(self) -> None:
-        x, side = _long(512), Stream()
+        x, side = long(512), Stream()
         x @ x
         with recording() as log:
             small = torch.ones(64, 64, dtype=torch.float64, device="cuda")
@@ -152,7 +143,7 @@ class TestOrder:
 
     @pytest.mark.parametrize("how", ["wait_stream", "wait_event", "event.wait"])
     def test_waits(self, how: str) -> None:
-        x, side = _long(), Stream()
+        x, side = long(), Stream()
         with recording() as log:
             y = x @ x
             if how == "wait_stream":
@@ -169,7 +160,7 @@ class TestOrder:
         assert total.start_ns >= product.end_ns
 
     def test_an_event_covers_what_came_before_it(self) -> None:
-        x, side, event = _long(), Stream(), Event()
+        x, side, event = long(), Stream(), Event()
         cuda.synchronize()
         with recording() as log:
             event.record()
@@ -180,7 +171,7 @@ class TestOrder:
         assert kernels(log)[-1].end_ns < kernels(log, "gemm")[-1].end_ns
 
     def test_a_recorded_event_can_be_recorded_again(self) -> None:
-        x, event, other = _long(), Event(), Stream()
+        x, event, other = long(), Event(), Stream()
         event.record()
         event.synchronize()
         assert event.query()
@@ -198,7 +189,7 @@ class TestOrder:
         assert side.query()
 
     def test_an_event_goes_between_devices(self) -> None:
-        x, event = _long(), Event()
+        x, event = long(), Event()
         with recording() as log:
             x @ x
             event.record()
@@ -211,7 +202,7 @@ class TestOrder:
 
 class TestQueries:
     def test_before_and_after(self) -> None:
-        x, event = _long(), Event()
+        x, event = long(), Event()
         cuda.synchronize()
         assert cuda.current_stream().query()
         x @ x
@@ -225,7 +216,7 @@ class TestQueries:
 
     @pytest.mark.parametrize("how", ["stream", "device", "event"])
     def test_the_host_waits(self, how: str) -> None:
-        x = _long()
+        x = long()
         with recording() as log:
             x @ x
             event = cuda.current_stream().record_event()
@@ -244,7 +235,7 @@ class TestQueries:
         assert sync.correlation == call.correlation
 
     def test_synchronize_is_of_one_device(self) -> None:
-        x = _long()
+        x = long()
         x @ x
         cuda.synchronize("cuda:1")
         assert not cuda.current_stream().query()
@@ -254,7 +245,7 @@ class TestQueries:
 
 class TestElapsed:
     def test_is_the_time_between(self) -> None:
-        x, start, end = _long(), Event(enable_timing=True), Event(enable_timing=True)
+        x, start, end = long(), Event(enable_timing=True), Event(enable_timing=True)
         x @ x  # the stream is busy: what comes next follows at once
         with recording() as log:
             start.record()
@@ -287,7 +278,7 @@ class TestElapsed:
             start.elapsed_time(end)
 
     def test_before_it_has_happened(self) -> None:
-        x, start, end = _long(), Event(enable_timing=True), Event(enable_timing=True)
+        x, start, end = long(), Event(enable_timing=True), Event(enable_timing=True)
         start.record()
         x @ x
         end.record()

@@ -16,12 +16,8 @@ from tidy.runtime.utils.checkpoint import checkpoint
 from .hazards import hazards
 from .recording import kernels, number_of, place_of, recording, slow
 
+pytestmark = pytest.mark.usefixtures("two_t4")
 nn, F = torch.nn, torch.nn.functional
-
-
-@pytest.fixture(autouse=True)
-def _two_t4() -> None:
-    cuda.configure("t4", 2)
 
 
 def _model() -> Any:
