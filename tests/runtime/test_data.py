@@ -20,6 +20,8 @@ from tidy.runtime.data import (
     random_split,
 )
 
+from .observed import names_in
+
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 ROOT = Path(__file__).parents[2]
 
@@ -121,13 +123,8 @@ def test_pinning_marks_tensors():
 
 
 def test_each_fetch_is_a_named_range():
-    seen = []
-    handle = rt.add_callback(lambda record: seen.append(record.name))
-    try:
-        list(DataLoader(range(4), 2))
-        list(DataLoader(range(4), 2, num_workers=1))
-    finally:
-        handle.remove()
+    loaders = [DataLoader(range(4), 2, num_workers=number) for number in (0, 1)]
+    seen = names_in(lambda: [list(loader) for loader in loaders])
     ranges = [name for name in seen if name.startswith("enumerate")]
     single = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     multi = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"

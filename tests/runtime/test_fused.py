@@ -7,6 +7,7 @@ import tidy.runtime as rt
 from tidy.runtime import optim
 from tidy.runtime.observe.callbacks import add_callback
 
+from .observed import names_in
 from .questions_optim import CASES, FUSED
 
 each_case = pytest.mark.parametrize(
@@ -66,27 +67,20 @@ def test_16_bits_are_rounded_once_a_step_as_in_pytorch(name, options):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=2**-9, atol=2**-11)
 
 
-def seen_in(step):
-    seen = []
-    with add_callback(lambda record: seen.append(record.name)):
-        step()
-    return seen
-
-
 @pytest.mark.parametrize("name", FUSED)
 def test_one_operator_for_each_dtype(name):
     params = [rt.ones(1, dtype=dtype) for dtype in (rt.float32, rt.float32, rt.float64)]
     optimizer = getattr(optim, name)([p.requires_grad_() for p in params], fused=True)
     for p in params:
         p.grad = rt.ones_like(p)
-    assert seen_in(optimizer.step).count(_OPERATOR[name]) == 2
+    assert names_in(optimizer.step).count(_OPERATOR[name]) == 2
 
 
 def test_a_group_may_be_fused_alone():
     x, y = (rt.ones(1, requires_grad=True) for _ in range(2))
     optimizer = optim.Adam([{"params": [x], "fused": True}, {"params": [y]}])
     x.grad, y.grad = rt.ones(1), rt.ones(1)
-    seen = seen_in(optimizer.step)
+    seen = names_in(optimizer.step)
     assert seen.count("aten::_fused_adam_") == 1
     assert "aten::addcdiv_" in seen
     assert x.item() == y.item()

@@ -11,21 +11,14 @@ import tidy.runtime as rt
 from tidy.runtime import optim
 from tidy.runtime.observe import autocast as amp
 from tidy.runtime.observe.arrangement import active
-from tidy.runtime.observe.callbacks import add_callback
 from tidy.runtime.optim import lr_scheduler
 
+from .observed import names_in
 from .questions_optim import HOW
 
 
 def leaf(*values):
     return rt.tensor(list(values), requires_grad=True)
-
-
-def names_in(call):
-    seen = []
-    with add_callback(lambda record: seen.append(record.name)):
-        call()
-    return seen
 
 
 @pytest.mark.parametrize("how", HOW)

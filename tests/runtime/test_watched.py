@@ -1,6 +1,7 @@
 """What an observer sees changes nothing: values and gradients are those of an unobserved run."""
 
 import threading
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import tidy.runtime as rt
 from tidy.runtime.observe.arrangement import add_interposer, remove_interposer
 from tidy.runtime.observe.callbacks import add_callback
 
+from .observed import names_in
 from .samples import arrays, evaluate
 from .test_ops import SAMPLES, ids
 
@@ -46,6 +48,17 @@ class Listener:
         self.names.append(context)
 
 
+@contextmanager
+def listening(*listeners):
+    for each in listeners:
+        add_interposer(each)
+    try:
+        yield
+    finally:
+        for each in listeners:
+            remove_interposer(each)
+
+
 def _step(sample, create_graph=False):
     """The value and the gradients, of a backward that records no graph unless it is asked to."""
     tensors = [rt.tensor(a, requires_grad=True) for a in arrays(sample)]
@@ -65,11 +78,8 @@ def _numbers(found):
 def test_the_same_gradients(sample):
     """Also where backward records a graph, as it does for those compared with PyTorch's."""
     alone, recorded, found = _step(sample), _step(sample, create_graph=True), Listener()
-    add_interposer(found)
-    try:
+    with listening(found):
         watched = _step(sample)
-    finally:
-        remove_interposer(found)
     for a, b, c in zip(*map(_numbers, (alone, recorded, watched)), strict=True):
         assert (a is None) == (b is None) == (c is None)
         if a is not None:
@@ -81,16 +91,15 @@ def test_the_same_gradients(sample):
 
 
 def test_callbacks_and_modes_beside_an_interposer():
-    found, seen = Listener(), []
-    add_interposer(found)
-    handle = add_callback(lambda record: seen.append(record.name))
-    try:
+    found = Listener()
+
+    def step():
         with rt.autograd.detect_anomaly(), rt.record_function("mine"):
             x = rt.ones(2, 3, requires_grad=True)
             (x * 2).sum().backward()
-    finally:
-        handle.remove()
-        remove_interposer(found)
+
+    with listening(found):
+        seen = names_in(step)
     nodes = [name for name in seen if not name.startswith("autograd::engine::")]
     found.names.remove("backward")
     assert sorted(found.names) == sorted(nodes)
@@ -99,25 +108,16 @@ def test_callbacks_and_modes_beside_an_interposer():
 
 def test_two_interposers_each_see_all():
     first, second = Listener(), Listener()
-    add_interposer(first)
-    add_interposer(second)
-    try:
+    with listening(first, second):
         rt.ones(3, requires_grad=True).exp().sum().backward()
-    finally:
-        remove_interposer(first)
-        remove_interposer(second)
     assert first.names == second.names
     assert "ExpBackward0" in first.names
 
 
 def test_a_failing_operator_is_seen_and_its_error_passes():
     found = Listener()
-    add_interposer(found)
-    try:
-        with pytest.raises(RuntimeError, match="cannot be multiplied"):
-            rt.ones(2, 3) @ rt.ones(2, 3)
-    finally:
-        remove_interposer(found)
+    with listening(found), pytest.raises(RuntimeError, match="cannot be multiplied"):
+        rt.ones(2, 3) @ rt.ones(2, 3)
     assert found.names[-1] == "aten::matmul"
 
 
@@ -126,11 +126,8 @@ def test_a_bias_is_summed_within_its_node():
     x, weight = rt.ones(4, 3), rt.ones(2, 3, requires_grad=True)
     bias = rt.zeros(2, requires_grad=True)
     out = rt.nn.functional.linear(x, weight, bias).sum()
-    add_interposer(found)
-    try:
+    with listening(found):
         out.backward()
-    finally:
-        remove_interposer(found)
     after = found.names[found.names.index("AddmmBackward0") + 1 :]
     assert after[:3] == ["aten::fill_", "aten::sum", "aten::view"]  # by their ends
 
@@ -141,13 +138,10 @@ def test_who_made_a_node_is_known_in_backward():
     def forward() -> None:
         made.append(rt.ones(2, requires_grad=True).exp().sum())
 
-    handle = add_callback(seen.append)
-    try:
+    with add_callback(seen.append):
         thread = threading.Thread(target=forward)
         thread.start()
         ident = thread.ident
         thread.join()
         made[0].backward()
-    finally:
-        handle.remove()
     assert {r.forward_thread_id for r in seen if r.name == "ExpBackward0"} == {ident}
