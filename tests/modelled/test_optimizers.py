@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,29 @@ def test_capturable_is_refused(name: str) -> None:
         getattr(torch.optim, name)(params, capturable=True)
 
 
-def test_clipping_takes_lists() -> None:
-    def launches(foreach: bool | None) -> int:
-        params = [torch.ones(8, device="cuda", requires_grad=True) for _ in range(20)]
-        for p in params:
-            p.grad = torch.ones_like(p)
-        with recording() as log:
-            nn.utils.clip_grad_norm_(params, 0.1, foreach=foreach)
-            nn.utils.clip_grad_value_(params, 0.1, foreach=foreach)
-        return len(kernels(log))
+def _step(params: list[Any], foreach: bool | None) -> None:
+    torch.optim.SGD(params, lr=0.1, foreach=foreach).step()
 
-    assert launches(None) == launches(True) < 20 <= launches(False)
+
+def _clip(params: list[Any], foreach: bool | None) -> None:
+    total = nn.utils.clip_grad_norm_(params, 0.1, foreach=foreach)
+    assert total.device == params[0].device
+    nn.utils.clip_grad_value_(params, 0.02, foreach=foreach)
+
+
+@pytest.mark.parametrize("work", [_step, _clip])
+def test_lists_are_few_launches(work: Callable[[list[Any], bool | None], None]) -> None:
+    """Of the same numbers, which are those of the CPU."""
+
+    def run(device: str, foreach: bool | None) -> tuple[int, list[Any]]:
+        params = [torch.full((8,), n / 9, device=device).requires_grad_() for n in range(20)]
+        for p in params:
+            p.grad = p.detach() * 2
+        with recording() as log:
+            work(params, foreach)
+        return len(kernels(log)), [t.numpy(force=True) for p in params for t in (p, p.grad)]
+
+    by_default, together, apart = (run("cuda", foreach) for foreach in (None, True, False))
+    assert by_default[0] == together[0] < 20 <= apart[0]
+    np.testing.assert_array_equal(together[1], run("cpu", True)[1])
+    np.testing.assert_array_equal(apart[1], run("cpu", False)[1])

@@ -78,31 +78,6 @@ def test_optimizers(name: str, how: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_foreach_is_fewer_launches() -> None:
-    def launches(foreach: bool) -> int:
-        params = [torch.ones(8, device="cuda", requires_grad=True) for _ in range(20)]
-        for p in params:
-            p.grad = torch.ones_like(p)
-        optimizer = torch.optim.SGD(params, lr=0.1, foreach=foreach)
-        with recording() as log:
-            optimizer.step()
-        return len(kernels(log))
-
-    assert launches(True) < 20 <= launches(False)
-
-
-def test_clipping() -> None:
-    def norms(device: str) -> list[Any]:
-        model = _model().to(device)
-        model(torch.ones(4, 6, device=device)).square().sum().backward()
-        total = nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-        assert total.device.type == device
-        return [p.grad.numpy(force=True) for p in model.parameters()]
-
-    for a, b in zip(norms("cpu"), norms("cuda"), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpoint(reentrant: bool) -> None:
     """Values are the same, and less memory is kept."""
