@@ -25,7 +25,7 @@ def test_lbfgs() -> None:
     def losses(device: str) -> list[float]:
         torch.manual_seed(0)
         model, x = _model().to(device), torch.randn(8, 6).to(device)
-        optimizer = torch.optim.LBFGS(model.parameters(), line_search_fn="strong_wolfe")
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5, line_search_fn="strong_wolfe")
 
         def closure() -> Any:
             optimizer.zero_grad()

@@ -136,7 +136,7 @@ def test_published_ratios() -> None:
 _RECORDED = {
     "tracelens__h100__gaunernst_bert-small-uncased": "h100",
     "hta__triton_example": "a100",
-    "kineto__resnet50_num_workers_0": "v100",
+    "param__dlrm__dlrm_kineto__worker0_step_12": "v100",
 }
 
 
