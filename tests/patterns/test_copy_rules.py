@@ -7,6 +7,7 @@ import re
 import pytest
 
 import tidy
+from tidy.patterns.examples import launch, looped
 from tidy.trace.outline import parse_outline
 
 from ..oracle.shared import decoded, findings, load, path_of, published, report
@@ -102,3 +103,44 @@ def test_small_copies_of_a_loop_over_rows_are_that_rules() -> None:
         trace = parse_outline(_HEAD + "".join(step.format(number) for number in (1, 2)))
         found = tidy.check(trace, select=["TDY404", "TDY205"], savings="off").findings
         assert {each.code for each in found} == {code}
+
+
+_NORM = "aten::native_batch_norm | c10::BFloat16[8, 64, {0}], float[64], float[64]"
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "left"),
+    [
+        (
+            "32, 32",
+            "batch_norm_collect_statistics_kernel<float>",
+            (0.35 * 3 / 4, (3 * 0.8 + 0.25) / 4),
+        ),
+        ("32, 32", "batch_norm_collect_statistics_channels_last_kernel<float>", (0.0, 0.25)),
+        ("32", "batch_norm_collect_statistics_kernel<float>", (0.0, 0.25)),
+    ],
+)
+def test_batch_norms_of_images_in_nchw_gain_too(
+    shape: str, kernel: str, left: tuple[float, float]
+) -> None:
+    """Of each convolution 20 us are copies; its batch norm takes 60 us."""
+    copies = "cudnn::ops::nchwToNhwcKernel<float> 10us", "cudnn::ops::nhwcToNchwKernel<float> 10us"
+    layer = launch("aten::conv2d > aten::cudnn_convolution", *copies, "sm80_xmma_fprop_nhwc 40us")
+    layer += launch(_NORM.format(shape), f"void at::native::{kernel} 60us")
+    trace = parse_outline(looped(layer * 4, lasts_us=900))
+    (found,) = tidy.check(trace, select=["TDY204"]).findings
+    assert found.edit is not None
+    assert found.edit.left == pytest.approx(left)
+    assert ("batch norms read NCHW" in found.message) == (left[0] > 0)
+
+
+def test_convolutions_of_signals_have_no_channels_last() -> None:
+    copies = "cudnn::ops::nchwToNhwcKernel<float> 10us", "sm80_xmma_fprop_nhwc 40us"
+    layer = launch("aten::conv1d > aten::cudnn_convolution", *copies)
+    other = launch("aten::conv2d > aten::cudnn_convolution", *copies)
+    of_signals, of_both = (
+        tidy.check(parse_outline(looped(each * 4, lasts_us=900)), select=["TDY204"]).findings[0]
+        for each in (layer, layer + other)
+    )
+    assert of_signals.fix.startswith("Conv2d of height 1")
+    assert of_both.fix.startswith("model.to(memory_format=torch.channels_last)")
