@@ -25,6 +25,10 @@ from ..option import WORTH_A_WARNING, warning_share, word_share
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
 # NVIDIA's parts with float64 units for half the rate of float32; all others have 1/32 or 1/64.
 _HALF_RATE = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
+# Tensor Cores of an A100 or H100 are as fast in float64 as others in float32: on an H100 the layers
+# of a perceptron gained next to nothing by float32.
+_ON_TENSOR_CORES = re.compile(r".*(d884|dmma|f64f64_.*tensor\d)")
+_LEFT, _LEFT_ON_TENSOR_CORES = 0.6, 1.0
 # Kernels as short as this take the time of a launch, whatever they compute.
 _SHORT_NS = 4_000
 
@@ -122,11 +126,19 @@ def _made_at(trace: Trace, ops: Sequence[Event]) -> FixPlace | None:
 
 
 def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:
-    """Half the bytes, and for products the ratio of the rates; short kernels gain nothing."""
+    """Half the bytes, and for products the ratio of the rates; short kernels gain nothing.
+
+    Products on Tensor Cores may gain nothing, unless float32 may be TF32.
+    """
     long = [row for row in kernels if trace.duration_ns[row] > _SHORT_NS]
     ratio = _ratio(trace)
     best = 1 / ratio if product else min(0.5, 4 / ratio)
-    return Edit("in float32", work=long, left=(best, 0.6)) if long else None
+    if not long:
+        return None
+    fast = [row for row in long if _ON_TENSOR_CORES.match(trace.names[trace.name_id[row]])]
+    share = trace.duration_ns[fast].sum() / trace.duration_ns[long].sum()
+    worst = _LEFT + share * (_LEFT_ON_TENSOR_CORES - _LEFT)
+    return Edit("in float32", work=long, left=(best, float(worst)))
 
 
 def _double_kernels(trace: Trace) -> dict[Event, list[int]]:

@@ -146,3 +146,21 @@ def test_recorded_runs_without_doubles(path: Path) -> None:
 )
 def test_numbers_and_small_tensors_are_no_arithmetic_in_float64(name: str) -> None:
     assert findings(path_of(name), "TDY505") == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "worst"),
+    [
+        ("cutlass_80_tensorop_d884gemm_64x32_16x4_tn_align1", 1.0),
+        ("sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize64x128x16_tensor16x8x8_kernel", 1.0),
+        ("volta_dgemm_64x64_nn", 0.6),
+    ],
+)
+def test_tensor_cores_are_as_fast_as_float32_on_others(
+    read_events: ReadEvents, kernel: str, worst: float
+) -> None:
+    events = _launch("aten::mm", 10, ["double", "double"], _MATRIX, 50)
+    events[-1]["name"] = kernel
+    (finding,) = tidy.check(_read(read_events, events), select=["TDY505"]).findings
+    assert finding.edit is not None
+    assert finding.edit.left == (0.5, worst)
