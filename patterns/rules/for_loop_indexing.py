@@ -24,7 +24,7 @@ from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
 from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops
 from ..evidence.python import frames, loops, places
-from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
+from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, share
@@ -32,6 +32,7 @@ from ..option import EASY_WARNING, Option, share
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
 _CARRIED = "element by element, where each may need the one before"
+_ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all rounds, if no input needs a result"
 
 _SELECT_INPUTS = 3  # tensor, dim, index
 _MOSTLY = 0.5  # of the rounds
@@ -103,6 +104,7 @@ class ForLoopIndexing(Pattern):
         aten::select  aten::fill_  aten::select  aten::fill_  ...      ten rounds or more
 
     Instead: Write one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`.
+    `nn.LSTM`, `nn.GRU` and `nn.RNN` take a whole sequence where cells take one element of each.
     Cannot see: It misses loops of fewer than ten rounds, bodies of more than 32 ops, and loops over
     `aten::unbind`.
     """
@@ -134,6 +136,11 @@ class ForLoopIndexing(Pattern):
         Fires(
             "product-in-each-round",
             joined(*(_ELEMENT.format(at) + "aten::mm\naten::tanh\n" for at in range(12))),
+            severity=Severity.INFO,
+        ),
+        Fires(
+            "a-cell-in-each-round",
+            joined(*(_ELEMENT.format(at) + "aten::lstm_cell\n" for at in range(12))),
             severity=Severity.INFO,
         ),
         Fires("what-is-written-is-not-needed-after", _written()),
@@ -187,6 +194,18 @@ class ForLoopIndexing(Pattern):
                 cost=rounds.time,
                 edit=None if may_be_needed else _as_one_op(trace, walks, rounds),
             )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        trace, first = events[0].trace, events[0].row
+        ops = launches.ops_in_no_op(trace, int(trace.track_id[first]))
+        at = int(np.searchsorted(ops, first))
+        a_round = trace.name_id[ops[at : at + self.longest_round]]
+        is_cell = launches.has_name(trace, *RECURRENT)[a_round]
+        selects = a_round == a_round[0]
+        # The next round, or other work after the last one, may hold what this one does not.
+        next_round = np.flatnonzero(selects[1:] & ~selects[:-1])
+        upto = int(next_round[0]) + 1 if len(next_round) else len(a_round)
+        return _ONE_LAYER if is_cell[:upto].any() else self.fix
 
 
 @dataclass(frozen=True, slots=True)
