@@ -3,30 +3,35 @@
 Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
 tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
 its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
-module is a pickle inside, which `load` reads with `weights_only=False`, or if `safe_globals` allows
-its classes, as PyTorch does.
+module, path or Namespace is a pickle inside, which `load` reads with `weights_only=False`, or if
+`safe_globals` allows its classes, as PyTorch does.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from .accelerator import is_available
 from .core import dtypes
+from .engine.hooks import check
 from .engine.tensor import Size, Tensor, wrap
 
-_UNTRUSTED = "Weights only load failed: the file holds a whole module, which is a pickle. "
+_UNTRUSTED = "Weights only load failed: the file holds a pickle (a module, say). "
 _UNTRUSTED += "If you trust its source, load it with weights_only=False."
+_ELSEWHERE = "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+_ELSEWHERE += "False. Please use torch.load with map_location=torch.device('cpu')."
 _KINDS: Any = {c.__name__: c for c in (list, tuple, Size, dict, OrderedDict, Counter)}
 
 
@@ -59,7 +64,7 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
         return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
     if kind is complex or isinstance(x, np.dtype):
         return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": _told(x)}
-    if hasattr(x, "_save_to_state_dict"):
+    if hasattr(x, "_save_to_state_dict") or isinstance(x, (Namespace, PurePath)):
         return {"pickle": b64encode(pickle.dumps(x)).decode()}
     if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
         raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
@@ -71,17 +76,19 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
     number, _ = files.setdefault(id(root), (len(files), root))
     offset = array.ctypes.data - root.ctypes.data if array.size else 0
     grad = x.requires_grad if isinstance(x, Tensor) else None  # None: an array
-    return {"array": [number, array.shape, _told(array.dtype), offset, array.strides, grad]}
+    where = [str(x.device)] if isinstance(x, Tensor) and x.is_cuda else []
+    return {"array": [number, array.shape, _told(array.dtype), offset, array.strides, grad, *where]}
 
 
-def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) -> Any:
+def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool, there: bool) -> Any:
+    """What a node of the tree stands for, with tensors where they were if `there`."""
     if isinstance(node, list):
-        return [_decode(x, files, made, trusted) for x in node]
+        return [_decode(x, files, made, trusted, there) for x in node]
     if not isinstance(node, dict):
         return node
     ((kind, content),) = node.items()
     if kind in _KINDS:
-        items = _decode(content, files, made, trusted)
+        items = _decode(content, files, made, trusted, there)
         return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
     if kind == "pickle":
         data = b64decode(content)  # with `trusted` the caller said that it may be
@@ -89,9 +96,12 @@ def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) ->
     if kind != "array":
         return complex(*content) if kind == "complex" else _dtype(content)
     if str(content) not in made:
-        number, shape, dtype, offset, strides, grad = content
+        number, shape, dtype, offset, strides, grad, *device = content
         array = np.ndarray(shape, _dtype(dtype), files[number], offset, strides)
         made[str(content)] = array if grad is None else wrap(array).requires_grad_(grad)
+        if device and there:
+            check(is_available(), _ELSEWHERE)
+            made[str(content)] = _moved(made[str(content)], device[0])
     return made[str(content)]
 
 
@@ -197,12 +207,10 @@ def save(obj: Any, f: Any, **_: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
-    """What `save` wrote to this path or binary file, on the CPU or where `map_location` says.
-
-    Whose device it was is not kept: files are read on machines that do not have it.
+    """What `save` wrote to this path or binary file, where it was or where `map_location` says.
 
     Raises:
-        RuntimeError: `save` did not write it, or it is damaged.
+        RuntimeError: `save` did not write it, it is damaged, or its device is not here.
         UnpicklingError: there is a module in it, and `weights_only`.
     """
     import json
@@ -223,12 +231,13 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
                     made = dict[str, Any]()
                     tree = json.loads(archive.read("structure.json"))
-                    saved = _decode(tree, files, made, not weights_only)
-                    return saved if map_location is None else _moved(saved, map_location)
+                    there = map_location is None
+                    saved = _decode(tree, files, made, not weights_only, there)
+                    return saved if there else _moved(saved, map_location)
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
-    except pickle.UnpicklingError as error:
-        if str(error).startswith(_UNTRUSTED):
+    except (pickle.UnpicklingError, RuntimeError) as error:
+        if str(error).startswith((_UNTRUSTED, _ELSEWHERE)):
             raise
         why += f" ({error})"
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes

@@ -44,11 +44,13 @@ def test_a_copy_is_where_the_tensor_is() -> None:
     assert torch.tensor(torch.ones(3, device="cuda"), device="cpu").device == torch.device("cpu")
 
 
-def test_what_was_saved_is_read_on_the_cpu_unless_told() -> None:
+def test_what_was_saved_is_read_where_it_was_unless_told() -> None:
     made = {"weight": torch.ones(3, device="cuda"), "epochs": [1, torch.zeros(2)]}
     file = BytesIO()
     torch.save(made, file)
-    assert torch.load(file)["weight"].device == torch.device("cpu")
+    found = torch.load(file)
+    assert (found["weight"].device, found["epochs"][1].device) == (CUDA, torch.device("cpu"))
+    assert torch.load(file, map_location="cpu")["weight"].device == torch.device("cpu")
     found = torch.load(file, map_location="cuda")
     assert (found["weight"].device, found["epochs"][1].device) == (CUDA, CUDA)
     assert found["weight"].tolist() == [1.0] * 3

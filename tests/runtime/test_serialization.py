@@ -7,7 +7,9 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
+from argparse import Namespace
 from collections import Counter, OrderedDict
 from pathlib import Path
 
@@ -292,3 +294,21 @@ def test_what_is_not_allowed_is_not_called():
     refused = pytest.raises(pickle.UnpicklingError, match="getcwd")
     with rt.serialization.safe_globals(every), refused:
         load(file)
+
+
+def test_arguments_and_paths_are_read_if_trusted():
+    value, file = [Namespace(rate=0.1, names=["a"]), Path("a/b")], io.BytesIO()
+    save(value, file)
+    assert load(file, weights_only=False) == value
+    with pytest.raises(pickle.UnpicklingError, match="Namespace"):
+        load(file)
+
+
+def test_a_tensor_of_a_device_that_is_not_here_is_told():
+    code = "import tidy.runtime as torch; torch.save(torch.ones(2, device='cuda'), 'a.pt')"
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "TIDY_DEVICE": "a100", "PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=env)
+        assert load(f"{folder}/a.pt", map_location="cpu").tolist() == [1, 1]
+        with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA"):
+            load(f"{folder}/a.pt")
