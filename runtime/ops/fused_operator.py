@@ -25,7 +25,7 @@ from ..engine.saved_variable import SavedVariable, hooked
 from ..engine.tensor import Tensor, gradient_edge, wrap
 from ..observe.arrangement import active
 from ..observe.bookkeeping import around
-from .make.arguments import failed
+from .make.arguments import failed, laid_as
 from .make.table import Call
 
 Array = Any
@@ -103,17 +103,19 @@ class FusedOperator:
         unsaved: which of the tensors may change until backward.
         guards_output: whether the first output may not.
         takes_rows: whether the arrays need not be contiguous if their last dimension is.
+        keeps_format: whether the first output is in channels_last where the first tensor is.
     """
 
     def __init__(
         self, name: str, count: int, forward: Callable[..., Found], backward: Call, by_steps: Call,
         *, after: Call | None = None, unsaved: Sequence[int] = (), guards_output: bool = False,
-        takes_rows: bool = False,
+        takes_rows: bool = False, keeps_format: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.count = f"aten::{name}", count
         self.forward, self.backward = forward, backward
         self.by_steps, self.after = by_steps, after
-        self.unsaved, self.guards_output, self.takes_rows = unsaved, guards_output, takes_rows
+        self.unsaved, self.guards_output = unsaved, guards_output
+        self.takes_rows, self.keeps_format = takes_rows, keeps_format
         self.shown = around(self.name, self.run)
         title = name.strip("_").title().replace("_", "") + "Backward0"
         self.node = type(title, (FusedNode,), {"__slots__": (), "operator": self})
@@ -141,6 +143,8 @@ class FusedOperator:
         if self.after is not None:
             self.after(work, *args)
         made = [wrap(narrowed(x, dtype) if dtype.itemsize == 2 else x) for x in outputs]
+        if self.keeps_format and not tensors[0].array.flags.c_contiguous:
+            made[0].array = laid_as(made[0].array, tensors[0].array)
         if is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
             self._record(made, tensors, rest, work)
         return made[0] if len(made) == 1 else tuple(made)

@@ -119,17 +119,22 @@ native_layer_norm = FusedOperator(
     "native_layer_norm", 3, layer_norm, layer_norm_back, _layer_by_steps, unsaved=[2]
 )
 native_group_norm = FusedOperator(
-    "native_group_norm", 3, group_norm, group_norm_back, _group_by_steps, unsaved=[2]
-)
+    "native_group_norm", 3, group_norm, group_norm_back, _group_by_steps, unsaved=[2],
+    keeps_format=True,
+)  # fmt: skip
 native_batch_norm = FusedOperator(
     "native_batch_norm", 5, batch_norm, batch_norm_back, _batch_by_steps, after=_move_running,
-    unsaved=[2, 3, 4],
+    unsaved=[2], keeps_format=True,
+)  # fmt: skip
+_in_training = FusedOperator(
+    "native_batch_norm", 5, batch_norm, batch_norm_back, _batch_by_steps, after=_move_running,
+    unsaved=[2, 3, 4], keeps_format=True,
 )  # fmt: skip
 
 
 @composite()
 def _batch_norm_impl_index(*args: Any) -> Any:
-    return native_batch_norm(*args)
+    return (_in_training if args[5] else native_batch_norm)(*args)
 
 
 def _batch_norm(
@@ -157,9 +162,20 @@ def _group_norm(x: Tensor, groups: int, weight: Any, bias: Any, eps: float) -> A
     return native_group_norm(x, weight, bias, groups, eps)
 
 
+def _by_heads(query: Tensor, *given: Tensor) -> Any:
+    """Keys and values with a head for each one of the queries: several share one."""
+    for x in given:
+        heads, own = query.array.shape[-3], x.array.shape[-3]
+        told = "Number of heads in key and value must divide the number of heads in query"
+        check(own and heads % own == 0, told)
+        yield x if own == heads else x.repeat_interleave(heads // own, -3)
+
+
 def _attention(
-    query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float
+    query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float, shared: bool
 ) -> Any:
+    if shared:
+        key, value = _by_heads(query, key, value)
     if flash_attention.is_fit(query, key, value, mask, p, causal):
         if mask is not None and mask.array.dtype.kind == "b":
             mask = _added(mask, query)
@@ -219,8 +235,8 @@ batch_norm(self, running_mean, running_var, weight = None, bias = None, training
 normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12)
     := self / self.norm(p, dim, True).clamp(min=eps).expand_as(self)
 scaled_dot_product_attention(query, key, value, attn_mask = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale = None)
+    is_causal: bool = False, scale = None, enable_gqa: bool = False)
     := _attention(query, key, value, attn_mask, dropout_p, is_causal,
-    query.array.shape[-1] ** -0.5 if scale is None else scale)
+    query.array.shape[-1] ** -0.5 if scale is None else scale, enable_gqa)
 """
 declare(globals(), _ROWS)
