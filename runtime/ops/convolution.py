@@ -178,8 +178,11 @@ def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
     x, where = _padded(x, padding, lowest, more), _padded(where, padding, 0, more)
     out = _lengths(x.shape[2:], kernel, stride, none, dilation)
     first, *rest = _parts(kernel, out, stride, dilation)
-    best = x[first].copy()
-    index = np.broadcast_to(where[first], best.shape).copy()
+    best, index = x[first].copy(), np.zeros((), int)
+    for n, o, s, p, d in zip(size, out, stride, padding, dilation, strict=True):
+        begin = np.arange(o) * s - p  # each window's first element that is not padding
+        index = index[..., None] * n + begin + d * -(np.minimum(begin, 0) // d)
+    index = np.broadcast_to(index, best.shape).copy()
     for part in rest:
         larger = (x[part] > best) | np.isnan(x[part])
         np.copyto(best, x[part], where=larger)
@@ -347,7 +350,8 @@ avg_pool{n}d(self, kernel_size, stride = None, padding = 0, ceil_mode: bool = Fa
     count_include_pad: bool = True, divisor_override = None)
     := _avg_pooled({n}, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     divisor_override)
-adaptive_avg_pool{n}d(self, output_size) := _adaptive({n}, self, output_size).contiguous()"""
+adaptive_avg_pool{n}d(self, output_size)
+    := in_layout_of(self, _adaptive({n}, self, output_size).contiguous())"""
 _ROWS = r"""
 [wide]
 convolution(self, weight, bias: number, *how: any) = _conv(self, weight, bias, *how)

@@ -19,6 +19,7 @@ from .make import (
     declare,
     function,
     into,
+    refuse_overlap,
     refuse_shared,
     refused,
     zeros_beside,
@@ -336,6 +337,8 @@ _scalable("sub_", aten.sub_to_, aten.sub_scaled_, "tensor")
 def _add_alike(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
     if 0 in self.array.strides:
         refuse_shared(self.array)
+    if self.array.base is not None or other.array.base is not None:
+        refuse_overlap(self.array, other.array)
     np.add(self.array, other.array if alpha == 1 else other.array * alpha, self.array)
     bump_version(self)
     return self

@@ -14,14 +14,15 @@ from ..core.aten import aten
 from ..core.dtypes import result_dtype
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import declare, dimension, failed
+from .make import declare, dimension, failed, in_layout_of, laid_alike
 
 
 def _cat(self: Any, dim: int) -> Any:
     arrays = [a for a in self if a.shape != (0,)] or self  # PyTorch skips these
     scalars = any(a.ndim == 0 for a in arrays)
     check(not scalars, "zero-dimensional tensor cannot be concatenated", ValueError)
-    return np.concatenate(arrays, dimension(dim, arrays[0].ndim), dtype=result_dtype(*self))
+    found = np.concatenate(arrays, dimension(dim, arrays[0].ndim), dtype=result_dtype(*self))
+    return laid_alike(found, arrays)
 
 
 def _cat_back(grad: Tensor, shapes: Any, dim: int) -> list[Tensor]:
@@ -83,14 +84,15 @@ def _padded(self: Any, pad: Any, value: float) -> Any:
     each = zip(widths, self.shape, strict=True)
     cut = tuple(slice(max(0, -a), s - max(0, -b)) for (a, b), s in each)
     more = [(max(0, a), max(0, b)) for a, b in widths]
-    return np.pad(self[cut], more, constant_values=self.dtype.type(value))
+    return laid_alike(np.pad(self[cut], more, constant_values=self.dtype.type(value)), [self])
 
 
 def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
     if mode != "constant":
         from .resampling import padded_by  # it is made of what is here
 
-        return padded_by(self, list(pad), mode)
+        found = padded_by(self, list(pad), mode)
+        return found if mode == "circular" else in_layout_of(self, found)
     return aten.constant_pad_nd(self, list(pad), value or 0.0)
 
 
@@ -188,8 +190,9 @@ def _slices(self: Tensor, n: int, dim: int, ends: Any) -> Tensor:
 
 
 _ROWS = r"""
-[torch on_list contiguous]
+[torch on_list]
 cat(self, dim: int = 0) = _cat(self, dim) => _cat_back(grad, self_shapes, dim)
+[torch on_list contiguous]
 stack(self, dim: int = 0)
     = np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self))
     self: [select(grad, dim, i) for i in range(len(self_shapes))]
@@ -206,7 +209,7 @@ diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1)
 [torch tensor contiguous in_place]
 tril(self, diagonal: int = 0) = np.tril(_matrices(self), diagonal) => tril(grad, diagonal)
 triu(self, diagonal: int = 0) = np.triu(_matrices(self), diagonal) => triu(grad, diagonal)
-[contiguous]
+[]
 constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
     self: constant_pad_nd(grad, [-p for p in pad])
 [nn]

@@ -20,9 +20,9 @@ from ...engine.tensor import Tensor, bump_version, wrap
 
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
-    "in_format", "in_layout_of", "into", "laid_as", "laid_first", "legacy_reduction",
-    "not_tensors", "on_cpu", "refuse_shared", "refused", "same_kind", "sizes", "times", "write",
-    "zeros_beside",
+    "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first", "legacy_reduction",
+    "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared", "refused", "same_kind", "sizes",
+    "times", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -216,6 +216,13 @@ def last_format(array: Array) -> str:
     return word if array.transpose(_LAST[word]).flags.c_contiguous else ""
 
 
+def laid_alike(made: Array, arrays: Any) -> Array:
+    """A result in channels_last if all operands are, else contiguous."""
+    word, *others = map(last_format, arrays) if made.ndim > 3 else [""]
+    alike = word and all(other == word for other in others)
+    return in_format(made, word if alike else "contiguous_format", copy=False)
+
+
 def in_layout_of(given: Tensor, made: Tensor) -> Tensor:
     """A result in channels_last where the operand is: its format is suggested to what follows."""
     word = last_format(given.array)
@@ -271,7 +278,8 @@ def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False
     fits = not strict or target.dtype == result.array.dtype
     check(fits, f"Expected out tensor to have dtype {result.array.dtype}, but got {target.dtype}")
     for x in itertools.chain(*(x if isinstance(x, (list, tuple)) else [x] for x in given)):
-        check(not _overlap(name, x, target), "the written-to tensor shares memory with an input")
+        if isinstance(x, Tensor):
+            refuse_overlap(target, x.array, name)
     try:
         same_kind(name, target, result.array)
     except RuntimeError as error:
@@ -286,14 +294,16 @@ def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False
     return out
 
 
-def _overlap(name: str, x: Any, target: Array) -> bool:
-    """Whether a dense argument lies in the memory that is written to, but elementwise in place."""
-    if not isinstance(x, Tensor) or not np.may_share_memory(x.array, target):
-        return False
-    a, b = x.array, target
-    same = a.ctypes.data == b.ctypes.data and (a.shape, a.strides) == (b.shape, b.strides)
-    dense = a.flags.forc and b.flags.forc
-    return name in _APART or (dense and not same)
+def refuse_overlap(target: Array, read: Array, name: str = "") -> None:
+    """Refuse to read the memory that is written to, but dense arrays at the same elements."""
+    if not np.may_share_memory(read, target):
+        return
+    same = read.ctypes.data == target.ctypes.data
+    same = same and (read.shape, read.strides) == (target.shape, target.strides)
+    dense = read.flags.forc and target.flags.forc
+    told = "some elements of the input tensor and the written-to tensor refer to a single location"
+    apart = name not in _APART and (same or not dense)
+    check(apart, f"unsupported operation: {told} in memory. Please clone() the tensor before.")
 
 
 def same_kind(name: str, target: Array, *others: Any) -> None:

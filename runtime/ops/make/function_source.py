@@ -25,7 +25,7 @@ _UFUNC = re.compile(r"np\.(\w+)\(self(?:, other)?\)")
 _CASTS_OUT = "addcdiv addcmul addr angle bernoulli cat clamp cosine_similarity cumprod cumsum "
 _CASTS_OUT += "hstack ldexp lerp logical_not logit mean nanmean nansum normal outer polygamma prod "
 _CASTS_OUT += "square stack sum vstack"
-# In place, they also write to elements that share their memory.
+# In place, they may read what they write to, and write to elements that share their memory.
 _ANYWHERE = {"fill", "index_fill", "masked_fill", "zero"}
 _CASTS = {"copy", "fill", "index_fill", "masked_fill", "scatter"}  # in place, from any dtype
 
@@ -178,6 +178,16 @@ class _Function(Pieces):
             casting = "same_kind" if "float" in self.op.flags else "unsafe"
             return f"{text[:-1]}, out=target, casting={casting!r})"
         return f"write(NAME, target, {text})"
+
+    def and_sums(self) -> str:
+        """`index_put_` writes to what is expanded, but does not add to it."""
+        return " and accumulate" if self.op.base == "index_put" else ""
+
+    def read_apart(self) -> str:
+        """Refuse operands that lie in the memory which is written to."""
+        one = "{0}.__class__ is np.ndarray and ({0}.base is not None or target.base is not None)"
+        test = f"if {one}: refuse_overlap(target, {{0}})"
+        return "\n".join(test.format(p.name) for p in self.op.tensors if p.name != "self")
 
     def first_array(self) -> str:
         return self.op.tensors[0].name

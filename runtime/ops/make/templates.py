@@ -78,7 +78,8 @@ IN_PLACE = """\
 {READ}
 {needs}
 target = input.array                                            #? not promote
-if 0 in target.strides: refuse_shared(target)                   #? apart
+if 0 in target.strides{and_sums}: refuse_shared(target)           #? apart
+{read_apart}                                                    #? apart
 same_kind(NAME, target{others})                                 #? same_kind
 recording = ({any_needed}) and is_grad_enabled()                #? recorded
 check_inplace(input, recording)                                 #? recorded
