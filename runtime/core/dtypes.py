@@ -128,9 +128,12 @@ def promote(*operands: Any) -> tuple[Array, ...]:
 def widened(first: Array, *others: Any) -> tuple[Any, ...]:
     """What is to be computed in float32, and what its result is to be: 16 bits, or None.
 
-    If the first array is of a 16-bit float it and the others that are become float32.
+    If the first array is of a 16-bit float it and the others that are become float32, unless there
+    is one of a wider float: such operands are for the operator to refuse or to promote.
     """
     if first.dtype.kind not in "fV" or first.dtype.itemsize != 2:
+        return None, first, *others
+    if any(x.__class__ is np.ndarray and x.dtype.char in "fd" for x in others):
         return None, first, *others
     return first.dtype, *[in_float32(x) for x in (first, *others)]
 

@@ -96,7 +96,7 @@ def _single(self: Tensor, what: str) -> Tensor:
 
 _ROWS = r"""
 []
-_to_copy.copy_(self, dtype: any) = self.astype(dtype) => grad
+_to_copy.copy_(self, dtype: any) = self.astype(dtype, "C" if 0 in self.strides else "K") => grad
 _to_copy(self, dtype)
     := _to_copy_copy_(self if dtype.kind in "fcV" else self.detach(), dtype)
 _local_scalar_dense(self) := self.array.item()

@@ -114,8 +114,9 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
     groups = how[-1]
     if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"a weight {w.shape} in {groups} groups does not fit an input {x.shape}")
-    if x.dtype != w.dtype:
-        raise ValueError(f"Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
+    for what, t in (("weight", w), ("bias", bias)):
+        told = f"Input type ({x.dtype}) and {what} type should be the same"
+        check(t is None or x.dtype == t.dtype, told, ValueError)
     out, last = _lengths(x.shape[2:], w.shape[2:], *how[:3]), _is_last(len(x), w.shape)
     columns = _columns(x, w.shape[2:], *how, last=last)
     found = w.reshape(groups, w.shape[0] // groups, -1) @ columns

@@ -17,7 +17,7 @@ from ..core.storage import pin, storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active, show_calls
-from .make import declare, device_like, function, in_format, refused, sizes
+from .make import declare, device_like, filling, function, in_format, refused, sizes  # noqa: F401
 
 
 class Generator:
@@ -177,7 +177,7 @@ empty(*size: sizes, *, memory_format: any = None)
 rand(*size: sizes) = _random(_draws(generator).random, size, dtype)
 randn(*size: sizes) = _random(_draws(generator).standard_normal, size, dtype)
 full(size: sizes, fill_value: any)
-    = np.full(size, _cast(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))
+    = np.full(size, filling(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))
 linspace(start: any, end: any, steps: int) = _spaced(start, end, steps, _dtype(dtype))
 logspace(start: any, end: any, steps: int, base: float = 10.0)
     = (base ** _spaced(*(_cast(getattr(x, "array", x), _dtype(dtype)) for x in (start, end)), steps,

@@ -17,6 +17,7 @@ from .make import (
     as_tensors,
     composite,
     declare,
+    filling,
     function,
     into,
     refuse_overlap,
@@ -52,7 +53,7 @@ def _filling(value: Any, dtype: Any) -> Any:
     check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
     real = dtype.kind == "c" or np.asarray(value).dtype.kind != "c"
     check(real, "value cannot be converted to a real number without overflow", ValueError)
-    return np.asarray(value).astype(dtype)
+    return filling(value, dtype)
 
 
 def _bools(mask: Any) -> Any:
@@ -288,7 +289,7 @@ copy(self, src, non_blocking: bool = False)
     = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False) => _zero(grad)
     src: grad
 fill(self, value: number)
-    = np.broadcast_to(np.asarray(value).astype(self.dtype), self.shape)
+    = np.broadcast_to(filling(value, self.dtype), self.shape)
     self: _zero(grad)
     value: grad.sum()
 []

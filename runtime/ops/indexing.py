@@ -18,7 +18,16 @@ from ..core.aten import aten
 from ..core.storage import storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import as_tensors, declare, device_like, dimension, failed, function, zeros_beside
+from .make import (
+    as_tensors,
+    declare,
+    device_like,
+    dimension,
+    failed,
+    filling,
+    function,
+    zeros_beside,
+)
 
 
 def _arrays(indices: Any) -> tuple[Any, ...]:
@@ -117,7 +126,7 @@ def _at_rows(self: Any, dim: int, index: Any, values: Any, add: bool = False, *o
     elif np.ndim(values) or (isinstance(values, complex) and self.dtype.kind != "c"):
         raise ValueError("index_fill_ only supports a 0-dimensional value of the tensor's kind")
     else:
-        values = np.asarray(values).astype(self.dtype)
+        values = filling(values, self.dtype)
     return _put(line, (np.s_[:],) * dim + (index,), values, add, *order).reshape(self.shape)
 
 
@@ -323,8 +332,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if storages and mask and not isinstance(value, (Tensor, np.ndarray)):
         aten.masked_fill_(self, key, value)  # nobody needs to know how many there are
         return
+    if isinstance(value, (int, float)) and self.array.dtype.char == "e" and abs(value) > 65504:
+        value = math.copysign(math.inf, value)  # of all dtypes only float16 takes it
     found, left = _basic(self, key)
     if left:
+        if not isinstance(value, Tensor):
+            filling(value, self.array.dtype)
         given, _ = as_tensors("aten::index_put_", value, self)
         if not isinstance(value, Tensor):
             given = given.to(self.array.dtype)

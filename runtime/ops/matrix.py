@@ -68,6 +68,8 @@ def _scaled(grad: Any, factor: Any) -> Any:
 def _dot(self: Any, tensor: Any, ndim: int) -> Any:
     if self.ndim != ndim or tensor.ndim != 1 or self.shape[-1] != tensor.shape[0]:
         raise ValueError(f"size mismatch, got {ndim}D ({_by(self)}) and 1D ({_by(tensor)})")
+    if self.dtype != tensor.dtype:
+        raise ValueError(f"expected both to have the same dtype, got {self.dtype}, {tensor.dtype}")
     return self @ tensor
 
 

@@ -174,6 +174,9 @@ def _by_heads(query: Tensor, *given: Tensor) -> Any:
 def _attention(
     query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float, shared: bool
 ) -> Any:
+    kinds = [x.array.dtype for x in (query, key, value)]
+    told = f"Expected query, key, and value to have the same dtype, but got {kinds}"
+    check(kinds[0] == kinds[1] == kinds[2], told)
     if shared:
         key, value = _by_heads(query, key, value)
     if flash_attention.is_fit(query, key, value, mask, p, causal):

@@ -118,7 +118,7 @@ def unique(
     """The elements (or slices along `dim`), each once and in order; where they went; how many."""
     axis = dim if dim is None else dimension(dim, input.array.ndim)
     values, places, counts = np.unique(
-        input.array, return_inverse=True, return_counts=True, axis=axis
+        input.array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     shape = input.array.shape if dim is None else (-1,)
     return _asked([values, places.reshape(shape), counts], return_inverse, return_counts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from .make import declare, refused
 from .reduction import back  # noqa: F401  (rows use it)
@@ -24,6 +25,7 @@ def _dim(self: Tensor, dim: Any) -> Any:
 
 
 def _soft(self: Any, dim: int, log: bool) -> Any:
+    check(self.dtype.kind in "fV", f"softmax is not implemented for {self.dtype}")
     axis = dim if self.ndim else None
     apart = np.asarray(self - np.max(self, axis, keepdims=True, initial=-np.inf))
     each = np.asarray(np.exp(apart))
@@ -81,7 +83,7 @@ logsumexp(self, dim: any = None, keepdim: bool = False)
     = _logsumexp(self, axes(_given(dim), self.ndim), keepdim)
     self: back(grad, self_shape, dim, keepdim)
         * conj((self - back(result, self_shape, dim, keepdim)).exp())
-[float wide contiguous]
+[wide contiguous]
 _softmax(self, dim: dim) = _soft(self, dim, False)
     self: _softmax_backward_data(grad, result, dim) || _soft_back(grad, result, dim)
 _safe_softmax(self, dim: dim) = _safe_soft(self, dim)

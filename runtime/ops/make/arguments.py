@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from operator import index
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from ...accelerator import current
 from ...core.aten import aten
 from ...core.device import Device
-from ...core.dtypes import CATEGORY, result_dtype
+from ...core.dtypes import CATEGORY, finfo, result_dtype
 from ...core.storage import storage_of, storages
 from ...engine.grad_mode import is_grad_enabled
 from ...engine.hooks import check
@@ -20,9 +21,9 @@ from ...engine.tensor import Tensor, bump_version, wrap
 
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
-    "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first", "legacy_reduction",
-    "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared", "refused", "same_kind", "sizes",
-    "times", "write", "zeros_beside",
+    "filling", "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first",
+    "legacy_reduction", "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared", "refused",
+    "same_kind", "sizes", "times", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -107,6 +108,22 @@ def times(other: Any, alpha: Any) -> Any:
     if other.dtype.kind in "biu":
         alpha = np.asarray(alpha).astype(other.dtype)
     return (other * alpha).astype(other.dtype, copy=False)
+
+
+def filling(value: Any, dtype: Any) -> Any:
+    """A number, or an array, as an array of a dtype.
+
+    Raises:
+        RuntimeError: it is a number that the dtype does not reach.
+    """
+    real, inside = isinstance(value, (int, float)), True
+    if real and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        inside = (-limits.max if dtype.kind == "u" else limits.min) <= value <= limits.max
+    elif real and dtype.kind in "fV":
+        inside = not math.isfinite(value) or abs(value) <= float(finfo(dtype).max)
+    check(inside, f"value cannot be converted to type {dtype} without overflow")
+    return np.asarray(value).astype(dtype)
 
 
 _NUMBER = (bool, int, float, complex)
@@ -198,7 +215,8 @@ _LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 def in_format(array: Array, memory_format: Any, copy: bool = True) -> Array:
     """An array in a memory format; with `copy` always a copy."""
     if memory_format in (None, "preserve_format", "contiguous_format"):
-        order: Any = "C" if memory_format == "contiguous_format" else "K"
+        plain = memory_format == "contiguous_format" or 0 in array.strides  # expanded
+        order: Any = "C" if plain else "K"
         return array.copy(order) if copy else np.asarray(array, order=order)
     order = _LAST[memory_format]
     wanted = f"required rank {len(order)} tensor to use {memory_format} format"
