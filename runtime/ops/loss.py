@@ -197,6 +197,8 @@ def _bce_wide(x: Any) -> Any:
 
 
 def _bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
+    told = f"result type Float can't be cast to the desired output type {target.array.dtype}"
+    check(target.array.dtype.kind in "fcV", told)
     soft = aten.logsigmoid(input)
     scaled = soft if pos_weight is None else ((pos_weight - 1) * target + 1) * soft
     return (1 - target) * input - scaled

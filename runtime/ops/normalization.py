@@ -177,6 +177,8 @@ def _attention(
     kinds = [x.array.dtype for x in (query, key, value)]
     told = f"Expected query, key, and value to have the same dtype, but got {kinds}"
     check(kinds[0] == kinds[1] == kinds[2], told)
+    fits = mask is None or mask.array.dtype.kind == "b" or mask.array.dtype in ("f4", kinds[0])
+    check(fits, "Expected attn_mask dtype to be bool or float or to match query dtype")
     if shared:
         key, value = _by_heads(query, key, value)
     if flash_attention.is_fit(query, key, value, mask, p, causal):

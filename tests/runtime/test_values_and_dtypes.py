@@ -36,6 +36,9 @@ OTHER_DTYPE = [
     "torch.tensor([1, 2]).softmax(0)",
     "torch.tensor([1, 2]).log_softmax(0)",
     "F.gelu(torch.tensor([1, 2]))",
+    "F.dropout(torch.tensor([1, 2]))",
+    "F.binary_cross_entropy_with_logits(torch.ones(2), torch.ones(2).long())",
+    "F.scaled_dot_product_attention(matrix, matrix, matrix, matrix.long())",
 ]
 
 
