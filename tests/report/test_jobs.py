@@ -28,39 +28,8 @@ from tidy.summary import Summary, decode, encode, summarise
 from tidy.trace.outline import parse_outline
 
 from ..environment import ROOT
-from ..jobs.simulated import SimulatedJob
 from .making import finding, report, trace
-
-_STEPS, _EACH = 12, 10
-_UNKNOWN = np.full(_STEPS * _EACH, -1)
-_QUEUED_NS = 3_000_000  # from a launch to its kernel: devices are the limit
-
-
-def _tables(ranks: int, late_by_ns: float, steps: range) -> list[Collectives]:
-    """A job that computes 1 ms before each of 10 collectives; rank 1 longer in some steps."""
-    random = np.random.default_rng(5)
-    compute_ns = 1e6 * (1 + 0.02 * random.standard_normal((ranks, _STEPS, _EACH)))
-    compute_ns[1, steps.start : steps.stop, 3] += late_by_ns
-    job = SimulatedJob({"dp": [list(range(ranks))]}, ["dp"] * _EACH, compute_ns, {"dp": 1e5})
-    return job.tables()
-
-
-def _ranks(
-    ranks: int, late_by_ns: float = 0.0, steps: range = range(_STEPS), **more: Any
-) -> list[Summary]:
-    return [_with(each, ranks, **more) for each in _tables(ranks, late_by_ns, steps)]
-
-
-def _with(table: Collectives, ranks: int, **more: Any) -> Summary:
-    """The summary of a trace, with the collectives of a table in place of its own."""
-    made = summarise(report(run=trace(rank=table.rank, of=ranks)))
-    changed = {
-        "exposed_ns": table.end_ns - table.start_ns,
-        "launch_ns": table.start_ns - _QUEUED_NS,
-        "blocked_ns": table.end_ns - table.start_ns,
-        **more,
-    }
-    return replace(made, collectives=replace(table, **changed))
+from .making_jobs import EACH, STEPS, UNKNOWN, ranks_of_job, with_table
 
 
 def _json(summaries: list[Summary]) -> list[dict[str, Any]]:
@@ -83,7 +52,7 @@ def _changed_run(summary: Summary, **changes: Any) -> Summary:
 @pytest.mark.parametrize("ranks", [2, 8])
 def test_a_rank_that_stays_late_is_named_with_what_it_costs(ranks: int) -> None:
     """Each step takes 2 ms longer for it, of 13 ms; of two ranks there is no map."""
-    summaries = _ranks(ranks, 2e6)
+    summaries = ranks_of_job(ranks, 2e6)
     said = _said(summaries)
     assert "Rank 1 stays late, by 1.9" in said or "Rank 1 stays late, by 2.0" in said
     assert "With it at the pace of the others a step takes" in said
@@ -95,14 +64,14 @@ def test_a_rank_that_stays_late_is_named_with_what_it_costs(ranks: int) -> None:
     low_ns, high_ns = late["saved_ns"]
     assert 1e6 < low_ns < 2e6 < high_ns < 3e6
     assert [each["verdict"] for each in job["ranks"]].count("stays late") == 1
-    assert job["matched_by_number"] == job["collectives"] == _STEPS * _EACH
+    assert job["matched_by_number"] == job["collectives"] == STEPS * EACH
     assert job["map"]["rows"][0]["ranks"] == [1]
     assert len(job["map"]["rows"]) == ranks
     assert job["unknown"] == []
 
 
 def test_a_rank_that_is_late_in_some_steps_is_named_with_them() -> None:
-    summaries = _ranks(8, 9e6, range(5, 7))
+    summaries = ranks_of_job(8, 9e6, range(5, 7))
     assert "Rank 1 is late in steps 5, 6, by 8.9" in _said(summaries)
     (late,) = _json(summaries)[0]["late"]
     assert (late["verdict"], late["steps"]) == ("late now and then", [5, 6])
@@ -110,26 +79,31 @@ def test_a_rank_that_is_late_in_some_steps_is_named_with_them() -> None:
 
 
 def test_where_nothing_stands_out_the_report_says_how_ranks_were_compared() -> None:
-    said = _said(_ranks(8))
+    said = _said(ranks_of_job(8))
     assert "120 collectives of 8 ranks matched by process group and number; their clocks" in said
     assert "late" not in said
-    assert _json(_ranks(8))[0]["late"] == []
-    assert "matched" not in _said(_ranks(2))
+    assert _json(ranks_of_job(8))[0]["late"] == []
+    assert "matched" not in _said(ranks_of_job(2))
 
 
 def test_no_number_where_the_traces_do_not_tell_it() -> None:
     """What is not known is said in its place; who is late only if that is sure."""
-    whole = _ranks(8, 2e6)
-    seq = np.arange(_STEPS * _EACH)
-    unlike = [*whole[:7], _with(whole[7].collectives, 8, seq=np.where(seq < 100, seq, seq + 999))]
-    of_host = [_with(each.collectives, 8, launch_ns=each.collectives.start_ns) for each in whole]
+    whole = ranks_of_job(8, 2e6)
+    seq = np.arange(STEPS * EACH)
+    unlike = [
+        *whole[:7],
+        with_table(whole[7].collectives, 8, seq=np.where(seq < 100, seq, seq + 999)),
+    ]
+    of_host = [
+        with_table(each.collectives, 8, launch_ns=each.collectives.start_ns) for each in whole
+    ]
     cases = {
-        "what else ranks compute beside collectives is not recorded": _ranks(
-            8, 2e6, exposed_ns=_UNKNOWN, blocked_ns=_UNKNOWN
+        "what else ranks compute beside collectives is not recorded": ranks_of_job(
+            8, 2e6, exposed_ns=UNKNOWN, blocked_ns=UNKNOWN
         ),
         "of what single ranks recorded is not matched": unlike,
         "steps with collectives are too few": [
-            _with(_first_steps(each.collectives, 2), 8) for each in whole
+            with_table(_first_steps(each.collectives, 2), 8) for each in whole
         ],
     }
     for why, summaries in cases.items():
@@ -139,7 +113,7 @@ def test_no_number_where_the_traces_do_not_tell_it() -> None:
         (job,) = _json(summaries)
         assert (job["late"], job["map"]) == ([], None)
         assert {each["verdict"] for each in job["ranks"]} == {"not known"}
-    of_gloo = _ranks(8, 2e6, exposed_ns=_UNKNOWN, on_device=_UNKNOWN > 0)
+    of_gloo = ranks_of_job(8, 2e6, exposed_ns=UNKNOWN, on_device=UNKNOWN > 0)
     for why, summaries, is_known in (
         ("of collectives on the host waiting is known too roughly", of_gloo, True),
         ("not all ranks of the job are compared", whole[:7], True),
@@ -155,12 +129,12 @@ def test_no_number_where_the_traces_do_not_tell_it() -> None:
 def _first_steps(table: Collectives, count: int) -> Collectives:
     columns = [name for name in Collectives.__slots__ if np.ndim(getattr(table, name)) == 1]
     columns = [name for name in columns if isinstance(getattr(table, name), np.ndarray)]
-    return replace(table, **{name: getattr(table, name)[: count * _EACH] for name in columns})
+    return replace(table, **{name: getattr(table, name)[: count * EACH] for name in columns})
 
 
 def test_what_a_late_rank_costs_is_of_the_steps_in_which_that_is_known() -> None:
     """Of four steps three follow on one that was recorded."""
-    few = [_with(_first_steps(each.collectives, 4), 8) for each in _ranks(8, 2e6)]
+    few = [with_table(_first_steps(each.collectives, 4), 8) for each in ranks_of_job(8, 2e6)]
     (late,) = _json(few)[0]["late"]
     assert late["ranks"] == [1]
     assert 1.5e6 < late["saved_ns"][0] < 2e6 < late["saved_ns"][1] < 2.5e6
@@ -176,7 +150,9 @@ def _with_gaps(table: Collectives, numbers: Sequence[int]) -> Collectives:
 def test_gaps_between_recorded_steps_are_no_steps() -> None:
     """Most steps follow on none that was recorded: three tell how late a rank is, and how long."""
     numbers = 0, 10, 20, 30, 31, 40, 41, 50, 51, 60, 70, 80
-    summaries = [_with(_with_gaps(each.collectives, numbers), 8) for each in _ranks(8, 2e6)]
+    summaries = [
+        with_table(_with_gaps(each.collectives, numbers), 8) for each in ranks_of_job(8, 2e6)
+    ]
     assert "How 8 ranks compare: a step of 13." in _said(summaries)
     (job,) = _json(summaries)
     assert 12.5e6 < job["step_ns"] < 13.5e6
@@ -194,14 +170,16 @@ def test_gaps_between_recorded_steps_are_no_steps() -> None:
     ],
 )
 def test_steps_that_follow_on_none_recorded_are_too_few(numbers: Sequence[int], said: str) -> None:
-    summaries = [_with(_with_gaps(each.collectives, numbers), 8) for each in _ranks(8, 2e6)]
+    summaries = [
+        with_table(_with_gaps(each.collectives, numbers), 8) for each in ranks_of_job(8, 2e6)
+    ]
     assert said in _said(summaries)
     assert _json(summaries)[0]["late"] == []
 
 
 def test_missing_ranks_and_ranks_without_collectives_are_named() -> None:
-    whole = _ranks(8, 2e6)
-    nothing = _with(_first_steps(whole[5].collectives, 0), 8)
+    whole = ranks_of_job(8, 2e6)
+    nothing = with_table(_first_steps(whole[5].collectives, 0), 8)
     summaries = [each for each in (*whole[:5], nothing, *whole[6:]) if each.run.rank != 3]
     said = _said(summaries)
     assert "Rank 3 of 8 is missing: whether others wait for it is not known" in said
@@ -230,7 +208,7 @@ def test_a_job_without_collectives_still_has_a_report() -> None:
 def test_times_that_are_not_those_of_the_run_are_not_compared(
     change: dict[str, Any], why: str
 ) -> None:
-    summaries = _ranks(8, 2e6)
+    summaries = ranks_of_job(8, 2e6)
     summaries[3] = _changed_run(summaries[3], **change)
     said = _said(summaries)
     assert f"Ranks are not compared: {why}" in said
@@ -240,15 +218,15 @@ def test_times_that_are_not_those_of_the_run_are_not_compared(
 
 @pytest.mark.parametrize("rank", [1 << 70, -5])
 def test_a_rank_that_no_job_has_is_not_compared(rank: int) -> None:
-    summaries = _ranks(5, 2e6)
+    summaries = ranks_of_job(5, 2e6)
     summaries[3] = _changed_run(summaries[3], rank=rank)
     assert "their numbers are those of no job" in _said(summaries)
-    assert _said(_ranks(5, 2e6)[:1])
+    assert _said(ranks_of_job(5, 2e6)[:1])
 
 
 def test_a_job_that_claims_very_many_ranks_is_no_trouble() -> None:
     for size in (1 << 30, 1 << 62):
-        summaries = [_changed_run(each, world_size=size) for each in _ranks(5, 2e6)]
+        summaries = [_changed_run(each, world_size=size) for each in ranks_of_job(5, 2e6)]
         count = f"{size - 5:,} of {size:,} ranks are missing"
         assert (count if size < 1 << 31 else "their numbers are those of no job") in _said(
             summaries
@@ -261,7 +239,7 @@ def test_damaged_times_are_no_crash() -> None:
     largest = (1 << 62) - 1
     for value in (largest, -largest):
         for name in ("start_ns", "end_ns", "launch_ns", "exposed_ns", "nbytes", "seq", "step"):
-            summaries = _ranks(5, 2e6)
+            summaries = ranks_of_job(5, 2e6)
             table = summaries[2].collectives
             column = np.where(np.arange(len(table)) % 3, getattr(table, name), value)
             summaries[2] = replace(summaries[2], collectives=replace(table, **{name: column}))
@@ -274,7 +252,7 @@ def test_lines_keep_to_the_width(width: int) -> None:
     """Nodes have long names, and there are more steps than columns."""
     summaries = [
         replace(each, host=f"gpu-{each.run.rank or 0}.cluster-of-the-north-by-the-sea.example.com")
-        for each in _ranks(8, 2e6)
+        for each in ranks_of_job(8, 2e6)
     ]
     lines = render(summaries, width=width).splitlines()
     assert max(map(len, lines[lines.index("") :])) <= width
@@ -284,14 +262,16 @@ def test_lines_keep_to_the_width(width: int) -> None:
 
 
 def test_ranks_of_a_node_stand_together_in_the_map() -> None:
-    summaries = [replace(each, host="ab"[(each.run.rank or 0) % 2]) for each in _ranks(8, 2e6)]
+    summaries = [
+        replace(each, host="ab"[(each.run.rank or 0) % 2]) for each in ranks_of_job(8, 2e6)
+    ]
     rows = _json(summaries)[0]["map"]["rows"]
     assert rows[0]["ranks"] == [1]
     assert [each["host"] for each in rows] == ["b"] * 4 + ["a"] * 4
 
 
 def test_of_many_ranks_the_text_has_those_that_stand_out() -> None:
-    summaries = _ranks(40, 2e6)
+    summaries = ranks_of_job(40, 2e6)
     lines = render(summaries).splitlines()
     assert sum("█" in line and "rank" in line for line in lines) == 1
     assert "  and 39 ranks that are hardly late (--format json)" in lines
@@ -300,7 +280,7 @@ def test_of_many_ranks_the_text_has_those_that_stand_out() -> None:
 
 
 def test_summaries_say_the_same_in_any_order_and_once_they_were_kept() -> None:
-    summaries = _ranks(8, 2e6)
+    summaries = ranks_of_job(8, 2e6)
     kept = [decode(encode(each), "kept") for each in summaries]
     assert render(kept) == render(summaries) == render(kept[::-1])
     assert _json(kept) == _json(summaries) == _json(kept[3:] + kept[:3])
@@ -335,7 +315,7 @@ def test_a_finding_is_one_whatever_its_unit_and_severity_on_each_rank() -> None:
 
 
 def test_a_verbose_report_has_each_rank() -> None:
-    made = _ranks(5, 2e6)
+    made = ranks_of_job(5, 2e6)
     for verbose in (False, True):
         file = io.StringIO()
         print_report(make_console(file, 80), made, verbose=verbose)
@@ -346,7 +326,7 @@ def test_a_verbose_report_has_each_rank() -> None:
 
 
 def test_the_page_says_among_its_notes_who_is_late() -> None:
-    whole = _ranks(8, 2e6)[:7]
+    whole = ranks_of_job(8, 2e6)[:7]
     (job,) = page_content(Results(whole, [], Path(), {}, 0))["jobs"]
     late, unknown = job["notes"][-2:]
     assert late.startswith("Rank 1 stays late, by ")
@@ -366,7 +346,7 @@ def test_a_verbose_report_of_a_rank_does_not_ask_for_traces_that_are_given() -> 
 
 
 def test_a_rank_given_more_than_once_is_reported_alone_and_says_so() -> None:
-    whole = _ranks(8, 2e6)
+    whole = ranks_of_job(8, 2e6)
     again = _changed_run(whole[3], path="again.json")
     text = render([*whole, again])
     first, second = text.split("again.json")
@@ -383,5 +363,5 @@ def test_summaries_made_one_by_one_do_not_ask_for_the_traces_that_they_are_of() 
 
 
 def test_columns_of_steps_join_without_a_gap() -> None:
-    steps = _json(_ranks(8, 2e6))[0]["map"]["steps"]
+    steps = _json(ranks_of_job(8, 2e6))[0]["map"]["steps"]
     assert all(before[1] < after[0] for before, after in pairwise(steps))

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from ..check.places import SourcePlace, Sources
 from ..finding import Severity
 from ..trace import count_text, printable
+from .job_text import job_texts
 from .results import Results
 from .sections import PlaceOnRanks, Section
 from .wording import cost_of, message_of, saving_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST_SHOWN = 10  # of a kind, in a step of a job
+_MOST_JOBS = 5  # of distributed ones
 
 
 def to_annotations(results: Results) -> Iterator[str]:
@@ -29,14 +31,25 @@ def to_annotations(results: Results) -> Iterator[str]:
     for section in results.sections:
         for code, crash in section.crashed.items():
             yield command("error", f"{code} crashed: {crash.error}", title="tidy")
+    jobs = [command("notice", text, title=title) for title, text in _jobs(results)][:_MOST_JOBS]
+    yield from jobs
     for severity in reversed(Severity):
-        yield from _of_kind(results, severity, sources)
+        room = MOST_SHOWN - (len(jobs) if _KINDS[severity] == "notice" else 0)
+        yield from _of_kind(results, severity, sources, room)
     yield f"tidy: {printable(results.summary)}"
 
 
-def _of_kind(results: Results, severity: Severity, sources: Sources) -> Iterator[str]:
+def _jobs(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield of each job a title, and which ranks are late and what is not known."""
+    for section in results.sections:
+        said = None if section.job is None else job_texts(section.job)
+        if said is not None and said.at_fault:
+            yield said.title, "\n".join(map(printable, (*said.at_fault, *said.unknown)))
+
+
+def _of_kind(results: Results, severity: Severity, sources: Sources, room: int) -> Iterator[str]:
     places = [each for each in results.of(severity) if not each[1].is_small]
-    shown = places if len(places) <= MOST_SHOWN else places[: MOST_SHOWN - 1]
+    shown = places if len(places) <= room else places[: room - 1]
     for section, place in shown:
         yield _annotation(section, place, sources, _KINDS[severity])
     if len(places) > len(shown):

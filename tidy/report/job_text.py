@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.text import Text
@@ -25,25 +25,55 @@ _WORTH_SAYING = 0.01  # of a step
 
 def print_job(console: ReportConsole, section: Section) -> None:
     """Print how the ranks of a job compare; of fewer than five only which of them are late."""
-    job = section.job
-    if job is None:
+    said = None if section.job is None else job_texts(section.job)
+    if said is None or section.job is None:
         return
-    is_large = len(job.given) >= FEWEST_OF_A_JOB
-    said = list(late_texts(job))
-    if not said and not is_large:
-        return
-    console.show(Text(_title(job), "bold"))
-    for line in said:
+    console.show(Text(said.title, "bold"))
+    for line in (*said.at_fault, *said.times):
         console.wrapped(line, indent=2)
-    if is_large:
-        for line in (*_link_texts(job), *_group_texts(job), *_bubble_texts(job)):
-            console.wrapped(line, indent=2)
-        _print_map(console, job)
-    for line in unknown_texts(job):
+    if said.is_large:
+        _print_map(console, section.job)
+    for line in said.unknown:
         console.wrapped(line, "yellow", indent=2)
-    if is_large and len(job.matched.group):
-        console.wrapped(matched_text(job), "dim", indent=2)
+    if said.matched:
+        console.wrapped(said.matched, "dim", indent=2)
     console.show()
+
+
+@dataclass(frozen=True, slots=True)
+class JobTexts:
+    """How the ranks of a job compare, in sentences.
+
+    Attributes:
+        at_fault: which ranks are late, and which links slow.
+        times: what collectives take, by group, and what stages of a pipeline wait.
+        unknown: what is not told.
+        matched: how collectives were matched; "" of few ranks.
+        is_large: whether there is a map, too.
+    """
+
+    title: str
+    at_fault: tuple[str, ...]
+    times: tuple[str, ...]
+    unknown: tuple[str, ...]
+    matched: str
+    is_large: bool
+
+
+def job_texts(job: Job) -> JobTexts | None:
+    """Say how ranks compare; None of fewer than five of which none is late."""
+    late = tuple(late_texts(job))
+    is_large = len(job.given) >= FEWEST_OF_A_JOB
+    if not late and not is_large:
+        return None
+    return JobTexts(
+        _title(job),
+        (*late, *(_link_texts(job) if is_large else ())),
+        (*_group_texts(job), *_bubble_texts(job)) if is_large else (),
+        tuple(unknown_texts(job)),
+        matched_text(job) if is_large and len(job.matched.group) else "",
+        is_large,
+    )
 
 
 def _title(job: Job) -> str:

@@ -13,6 +13,7 @@ from ..account import Account
 from ..finding import Severity
 from ..trace import count_text, printable, time_text
 from .account_text import bar_text, fills_of
+from .job_text import job_texts
 from .results import Results
 from .sections import PlaceOnRanks, Section
 from .units import share_text
@@ -67,6 +68,7 @@ def _section(section: Section) -> Iterator[str]:
     for account in section.accounts[:1]:
         yield f"`{bar_text(account, _BAR)}`"
         yield "\n".join(_account(account))
+    yield from _job(section)
     worse = [p for p in section.places if p.finding.severity > Severity.INFO]
     rest = [p for p in section.places if p.finding.severity <= Severity.INFO and not p.is_small]
     if worse:
@@ -86,6 +88,20 @@ def _section(section: Section) -> Iterator[str]:
             for gap in section.not_checked
         ]
         yield details(f"{count_text(codes, 'rule')} not checked", lines)
+
+
+def _job(section: Section) -> Iterator[str]:
+    """Yield how the ranks of the job compare; what collectives take is to be unfolded."""
+    said = None if section.job is None else job_texts(section.job)
+    if said is None:
+        return
+    if said.at_fault:
+        yield f"**{escaped(said.title)}**"
+        yield "\n".join(f"- {escaped(each)}" for each in said.at_fault)
+    yield from (f"> {escaped(each)}" for each in said.unknown)
+    rest = [f"- {escaped(each)}" for each in (*said.times, said.matched) if each]
+    if rest:
+        yield details("What collectives take" if said.at_fault else escaped(said.title), rest)
 
 
 def details(summary: str, lines: Iterable[str]) -> str:

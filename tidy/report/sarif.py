@@ -23,6 +23,7 @@ from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
 from ..summary import FindingSummary
 from ..trace import count_text, printable
+from .job_text import job_texts
 from .results import Results
 from .sections import PlaceOnRanks, Section
 from .wording import cost_of, message_of, saving_of
@@ -212,8 +213,11 @@ def _related(place: PlaceOnRanks, sources: Sources) -> list[Json]:
 
 def _invocation(results: Results, lost: int) -> Json:
     problems = [f"{path}: {problem}" for path, problem in results.unreadable.items()]
-    gaps, crashed = [], []
+    gaps, crashed, jobs = [], [], []
     for section in results.sections:
+        said = None if section.job is None else job_texts(section.job)
+        if said is not None:
+            jobs += [_notification(each, "note") for each in (*said.at_fault, *said.unknown)]
         crashed += [(code, crash.error) for code, crash in section.crashed.items()]
         gaps += [
             _notification(f"not checked: {gap.why.reason}; {gap.why.remedy}", "note", code)
@@ -223,6 +227,7 @@ def _invocation(results: Results, lost: int) -> Json:
     notes = [_notification(problem, "error") for problem in problems]
     notes += [_notification(f"crashed: {error}", "error", code) for code, error in crashed]
     notes += [_notification(f"gone, but in the baseline: {each}", "note") for each in results.gone]
+    notes += jobs
     if lost:
         text = f"{count_text(lost, 'result')} left out, which matter least: GitHub takes no more"
         notes.append(_notification(text, "warning"))
