@@ -39,6 +39,9 @@ def _trace(folder: Path, rank: int, launches: list[dict[str, Any]], world: int =
         add("cuda_runtime", "cudaLaunchKernel", at - 50, 5, 77, **link)
         on = {"device": 0, "stream": 7, **link}
         add("kernel", "ncclDevKernel_AllReduce_Sum_f32", at, each["took"], 0, **on)
+        for number_of_product, dims in enumerate(each.get("products", ())):
+            shapes = {"Input Dims": dims, "Input type": ["float", "float"]}
+            add("cpu_op", "aten::mm", at - 95 + 10 * number_of_product, 8, 77, **shapes)
         if "beside" in each:
             add("kernel", "gemm", each["beside"], 50, 0, device=0, stream=8)
     header = {"distributedInfo": {"rank": rank, "world_size": world}, "traceEvents": events}
@@ -70,6 +73,21 @@ def test_group_number_size_and_what_is_exposed(tmp_path: Path) -> None:
     assert table.on_device.all()
     assert table.exposed_ns.tolist() == [150_000, 100_000]
     assert (table.end_ns - table.start_ns).tolist() == [200_000, 100_000]
+
+
+def test_operations_of_products_are_those_of_the_step(tmp_path: Path) -> None:
+    known, unknown = [[8, 16], [16, 32]], [[], []]
+    launches = [
+        {
+            "at": 1000 * (number + 1), "took": 200, "name": "nccl:all_reduce",
+            "said": _said(number), "products": products,
+        }
+        for number, products in enumerate(([known, known], [], [known, unknown], [known]))
+    ]  # fmt: skip
+    table = collectives_of(_trace(tmp_path, 0, launches))
+    assert table.step_flops is not None
+    each = 2 * 8 * 16 * 32
+    assert table.step_flops.tolist() == [2 * each, -1, -1, each]
 
 
 def test_what_is_not_said_is_not_known(tmp_path: Path) -> None:

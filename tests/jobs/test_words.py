@@ -53,11 +53,14 @@ def test_time_that_follows_the_tokens_is_uneven_work(seed: int) -> None:
     random = np.random.default_rng(seed)
     tokens = random.integers(1_000, 4_000, (8, 12)).astype(float)
     noise = 1e5 * random.standard_normal(tokens.shape)
-    late = 2_000 * (tokens - np.median(tokens, axis=0)) + noise
+    others = np.array([np.median(np.delete(tokens, rank, 0), axis=0) for rank in range(8)])
+    late = 2_000 * (tokens - others) + noise
     found = uneven_work(late, tokens)
     assert found is not None
     assert found.ns_per_unit == pytest.approx(2_000, rel=0.05)
     assert found.spread > 0.3
+    most = (tokens.max(axis=0) - tokens.mean(axis=0)).mean()
+    assert found.more_ns == pytest.approx(2_000 * most, rel=0.05)
     assert uneven_work(noise, tokens) is None
     assert uneven_work(late, np.full(tokens.shape, 2_000.0)) is None
     assert uneven_work(late, np.full(tokens.shape, np.nan)) is None

@@ -113,7 +113,9 @@ def test_no_number_where_the_traces_do_not_tell_it() -> None:
         (job,) = _json(summaries)
         assert (job["late"], job["map"]) == ([], None)
         assert {each["verdict"] for each in job["ranks"]} == {"not known"}
-    of_gloo = ranks_of_job(8, 2e6, exposed_ns=UNKNOWN, on_device=UNKNOWN > 0)
+    on_host = {"exposed_ns": UNKNOWN, "on_device": UNKNOWN > 0}
+    assert _json(ranks_of_job(8, 2e6, **on_host))[0]["late"] == []  # by a sixth of a step
+    of_gloo = ranks_of_job(8, 5e6, **on_host)
     for why, summaries, is_known in (
         ("of collectives on the host waiting is known too roughly", of_gloo, True),
         ("not all ranks of the job are compared", whole[:7], True),

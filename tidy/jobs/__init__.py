@@ -18,6 +18,7 @@ parallelism.py   what groups are for
 bubbles.py    what stages of a pipeline wait for one another
 causes.py     why a rank is late, from accounts
 reasons.py    why a rank is late, from parts of any kind
+uneven.py     whether ranks are late by turns as they are given more to do
 words.py      ranks in words
 heat_map.py   ranks against steps
 """
@@ -32,9 +33,10 @@ from .links import SlowLink, bandwidth, slow_links
 from .matching import Matched, match
 from .of_trace import collectives_of
 from .parallelism import parallelism_of
-from .reasons import LateReason, UnevenWork, reason_of, uneven_work
+from .reasons import LateReason, reason_of
 from .replay import JobReplay, replay_of
 from .table import Collectives, ProcessGroup
+from .uneven import UnevenWork, step_flops_of, uneven_work
 from .waits import GroupTime, MemberWaits, times_by_group, waits_of
 from .words import ranks_text
 
@@ -73,6 +75,7 @@ __all__ = [
     "reason_of",
     "replay_of",
     "slow_links",
+    "step_flops_of",
     "times_by_group",
     "uneven_work",
     "waits_of",

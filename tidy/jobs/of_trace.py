@@ -7,7 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ..account import kernels_of_collectives
+from ..account import OpWork, kernels_of_collectives
 from ..account.collective_args import said_of_collectives
 from ..account.ranks import collectives_on_host
 from ..trace import Rows, Trace
@@ -48,10 +48,11 @@ def collectives_of(trace: Trace) -> Collectives:
     seq = np.array([*(each.seq for each in said), -1], np.int64)[said_of]
     rank, world_size = trace.info.rank or 0, trace.info.world_size or 0
     blocked_ns = (blocked_on_device if on_device else blocked_on_host)(trace, rows)
+    step = _steps(trace, launched)
     return Collectives(
         # A number that no job has is as good as none.
         rank=rank if 0 <= rank < MOST_RANKS else 0,
-        step=_steps(trace, launched),
+        step=step,
         group=group,
         seq=np.where(seq >= 0, seq, -1),
         operation=operation,
@@ -67,6 +68,7 @@ def collectives_of(trace: Trace) -> Collectives:
         operations=operations,
         world_size=world_size if 0 <= world_size < MOST_RANKS else 0,
         blocked_ns=blocked_ns,
+        step_flops=_step_flops(trace, step),
     )
 
 
@@ -106,6 +108,20 @@ def _steps(trace: Trace, launched_ns: Rows) -> Ints:
     starts, ends, numbers = (np.array(each, np.int64) for each in zip(*steps, strict=True))
     at = np.searchsorted(starts, launched_ns, side="right") - 1
     return np.where((at >= 0) & (launched_ns < ends[at]), numbers[at], -1)
+
+
+def _step_flops(trace: Trace, steps: Ints) -> Ints:
+    """Add up the operations of products in each of some steps, -1 if not all are known."""
+    work = OpWork(trace)
+    if not len(work.rows):
+        return np.full(len(steps), -1, np.int64)
+    numbers, at = np.unique(_steps(trace, trace.start_ns[work.rows]), return_inverse=True)
+    flops = np.bincount(at.reshape(-1), work.flops)
+    flops[np.bincount(at.reshape(-1), work.flops <= 0) > 0] = -1
+    flops = np.append(np.clip(flops, -1, _MOST), -1).astype(np.int64)
+    place = np.searchsorted(numbers, steps)
+    is_known = (steps >= 0) & (np.append(numbers, -1)[place] == steps)
+    return np.where(is_known, flops[place], -1)
 
 
 def _nbytes(trace: Trace, named: Rows, said: list[CollectiveArgs], said_of: Ints) -> Ints:

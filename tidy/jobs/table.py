@@ -58,6 +58,8 @@ class Collectives:
         world_size: the number of ranks of the job, 0 if not recorded.
         blocked_ns: for how long before its end the rank did nothing, as what was next waited for
             it; -1 if not known. None in tables without that column.
+        step_flops: the operations of products that the rank launched in the step of each, -1 if
+            not known. None in tables without that column.
     """
 
     rank: int
@@ -77,6 +79,7 @@ class Collectives:
     operations: tuple[str, ...] = field(default=())
     world_size: int = 0
     blocked_ns: Ints | None = None
+    step_flops: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.step)

@@ -40,6 +40,12 @@ def job_to_json(job: Job) -> dict[str, Any]:
             }
             for each in job.late
         ],
+        "uneven_work": job.uneven
+        and {
+            "correlation": job.uneven.correlation,
+            "spread": job.uneven.spread,
+            "more_ns": round(job.uneven.more_ns),
+        },
         "groups": _groups(job),
         "slow_links": [
             {

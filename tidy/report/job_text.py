@@ -45,7 +45,7 @@ class JobTexts:
     """How the ranks of a job compare, in sentences.
 
     Attributes:
-        at_fault: which ranks are late, and which links slow.
+        at_fault: which ranks are late, whether work is uneven, and which links are slow.
         times: what collectives take, by group, and what stages of a pipeline wait.
         unknown: what is not told.
         matched: how collectives were matched; "" of few ranks.
@@ -62,7 +62,7 @@ class JobTexts:
 
 def job_texts(job: Job) -> JobTexts | None:
     """Say how ranks compare; None of fewer than five of which none is late."""
-    late = tuple(late_texts(job))
+    late = (*late_texts(job), *_uneven_texts(job))
     is_large = len(job.given) >= FEWEST_OF_A_JOB
     if not late and not is_large:
         return None
@@ -118,6 +118,18 @@ def _saved_text(job: Job, late: LateRanks) -> str:
         share = min(late.saved_ns[1] / job.lateness.step_ns, 1.0)
         said += f", {share_text(share)} at most"
     return said
+
+
+def _uneven_texts(job: Job) -> Iterator[str]:
+    uneven = job.uneven
+    if uneven is not None:
+        by = f"{time_text(uneven.more_ns)} of a step"
+        yield (
+            "Work is uneven: in the median step the rank with the most has "
+            f"{uneven.spread:.0%} more operations in products than ranks have in the mean, which "
+            f"takes {by}, and ranks are late by turns as that goes (a correlation of "
+            f"{uneven.correlation:.2f}). Batches of as much work on all ranks even that out"
+        )
 
 
 def _range(low_ns: float, high_ns: float) -> str:

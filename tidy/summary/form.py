@@ -26,7 +26,7 @@ from .summary import FindingSummary, Origin, ReplaySummary, Summary
 
 SUMMARY_VERSION: Literal[1] = 1
 _OTHERS = ("rank", "groups", "operations", "world_size")  # of Collectives, that are no columns
-_LATER = ("blocked_ns",)  # columns that summaries made before lack
+_LATER = ("blocked_ns", "step_flops")  # columns that summaries made before lack
 _COLUMNS = [each.name for each in fields(Collectives) if each.name not in (*_OTHERS, *_LATER)]
 _LARGEST = 1 << 62
 

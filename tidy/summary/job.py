@@ -10,6 +10,7 @@ import numpy as np
 
 from ..jobs import (
     Clocks,
+    Collectives,
     GroupTime,
     HeatMap,
     JobReplay,
@@ -17,6 +18,7 @@ from ..jobs import (
     Matched,
     MemberWaits,
     SlowLink,
+    UnevenWork,
     align,
     bubbles_ns,
     chain_of,
@@ -26,16 +28,19 @@ from ..jobs import (
     ranks_text,
     replay_of,
     slow_links,
+    step_flops_of,
     times_by_group,
+    uneven_work,
     waits_of,
 )
-from ..jobs.lateness import FEWEST_STEPS, MOST_JITTER
+from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
 from ..jobs.table import MOST_RANKS
 from ..trace import count_text
 from .late_ranks import LateRanks, late_ranks
 from .summary import Summary
 
 MOST_COLUMNS = 60
+_LEAST_SPREAD = 0.05  # of what ranks are given in a step, for it to be called uneven
 _MOST_UNMATCHED = 0.1  # of all that was recorded, for something to be said of who is late
 
 
@@ -50,6 +55,7 @@ class Job:
         replay: the job to be run again; None if nothing is said of who is late.
         by_number: how many collectives were matched by process group and sequence number.
         late: ranks that are late, if that is sure.
+        uneven: how late ranks are goes with how much they are given to do in a step, None if not.
         unknown: what this does not tell, a sentence each.
     """
 
@@ -63,6 +69,7 @@ class Job:
     replay: JobReplay | None
     by_number: int
     late: tuple[LateRanks, ...]
+    uneven: UnevenWork | None
     unknown: tuple[str, ...]
 
     @property
@@ -172,12 +179,14 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     elif not why_not:
         unknown.append("ranks are not compared: no collectives of two of them belong together")
     late: tuple[LateRanks, ...] = ()
+    uneven = None
     if replay is not None:
         are_all = not missing and len(compared) == len(ordered)
         late = late_ranks(compared, replay, lateness, are_all=are_all)
+        uneven = _uneven(tables, lateness)
     return Job(
         compared, given, missing, matched, clocks, waits, lateness, replay,
-        _by_number(compared, matched), late, tuple(unknown),
+        _by_number(compared, matched), late, uneven, tuple(unknown),
     )  # fmt: skip
 
 
@@ -238,6 +247,13 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
         are = "is" if known == 1 else "are"
         return f"{count_text(known, 'step')} with collectives {are} too few to tell"
     return ""
+
+
+def _uneven(tables: Sequence[Collectives], lateness: Lateness) -> UnevenWork | None:
+    found = uneven_work(lateness.late_ns, step_flops_of(tables, lateness.steps))
+    is_worth_it = found is not None and found.spread >= _LEAST_SPREAD
+    is_worth_it = is_worth_it and found.more_ns >= LEAST_SHARE * lateness.step_ns
+    return found if is_worth_it else None
 
 
 def _by_number(summaries: Sequence[Summary], matched: Matched) -> int:

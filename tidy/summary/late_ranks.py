@@ -18,6 +18,8 @@ MOST_ERROR = 0.05  # a replay that gives the recorded run back no better says no
 # What a replay without late ranks was off by in made jobs, as a share of the cost.
 _ERROR_OF_COST = 0.2
 _LEAST_SAVED = 0.01  # of the steps: what is less nobody needs to be told of
+# Processes share processors with others: of a step, what a rank has to be late by.
+_LEAST_ON_HOST = 0.2
 # A rank cannot cost more than the others wait for it; where the replay says so it is wrong.
 _MOST_OF_WAITING = 1.2
 # Kernels that start so soon after their launch found the device idle: the host is the limit.
@@ -96,7 +98,8 @@ def _of(
     else:
         latest = int(places[by_ns.argmax()])
         own_ns = float(by_ns.max())
-    if not len(by_ns):
+    least_ns = 0.0 if replay.matched.on_device.all() else _LEAST_ON_HOST * lateness.step_ns
+    if not len(by_ns) or float(by_ns.max()) < least_ns:
         return None
     of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
     judged = int(np.count_nonzero(np.isfinite(lateness.late_ns[places]).any(axis=0)))
