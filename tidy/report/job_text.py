@@ -62,7 +62,7 @@ class JobTexts:
 
 def job_texts(job: Job) -> JobTexts | None:
     """Say how ranks compare; None of fewer than five of which none is late."""
-    late = (*late_texts(job), *_uneven_texts(job))
+    late = tuple(late_texts(job))
     is_large = len(job.given) >= FEWEST_OF_A_JOB
     if not late and not is_large:
         return None
@@ -83,9 +83,10 @@ def _title(job: Job) -> str:
 
 
 def late_texts(job: Job) -> Iterator[str]:
-    """Say who is late, by how much, how often, why, and what that costs the job."""
+    """Say who is late, by how much, how often, why, and what that costs; and uneven work."""
     for late in job.late:
         yield _late_text(job, late)
+    yield from _uneven_texts(job)
 
 
 def _late_text(job: Job, late: LateRanks) -> str:
