@@ -9,6 +9,7 @@ import pytest
 from job_maker import JobOptions, make_job
 
 import tidy
+from tidy.check.pipeline import CheckSettings, check
 from tidy.patterns.rules.late_rank import LateRank
 from tidy.patterns.runner import run_on_ranks
 
@@ -48,3 +49,17 @@ def test_the_late_rank_is_named_with_the_time_and_the_reason(
 def test_nobody_is_named_where_nobody_is_late(tmp_path: Path) -> None:
     make_job(tmp_path, JobOptions(ranks=4, seed=3))
     assert not [each for each in _said(tmp_path) if "which comes last to" in each]
+
+
+def test_what_it_saves_where_collectives_queue_is_saved_once(tmp_path: Path) -> None:
+    """Between nodes they take long, so that each waits for what the one before waited for."""
+    options = JobOptions(ranks=6, plant="slow-gpu", steps=8, seed=771, rank=3, node_size=3)
+    truth = make_job(tmp_path, options)
+    traces = [tidy.load(path) for path in sorted(tmp_path.glob("rank-*.json.gz"))]
+    settings = CheckSettings([LateRank()])
+    true_ns = truth["cost_of_hit_step_ns"]
+    savings = [found.saving for each in check(traces, settings) for found in each.findings]
+    assert len(savings) == 5
+    for saving in savings:
+        assert saving is not None
+        assert saving.low_ns < true_ns < saving.high_ns < 1.3 * true_ns

@@ -34,13 +34,15 @@ from .matching import Matched, match
 from .of_trace import collectives_of
 from .parallelism import parallelism_of
 from .reasons import LateReason, reason_of
-from .replay import JobReplay, replay_of
+from .replay import ERROR_OF_COST, MOST_REPLAY_ERROR, JobReplay, replay_of
 from .table import Collectives, ProcessGroup
 from .uneven import UnevenWork, step_flops_of, uneven_work
 from .waits import GroupTime, MemberWaits, times_by_group, waits_of
 from .words import ranks_text
 
 __all__ = [
+    "ERROR_OF_COST",
+    "MOST_REPLAY_ERROR",
     "Chain",
     "Clocks",
     "Collectives",

@@ -24,6 +24,8 @@ class Edit:
         of_others: whether it is made on other ranks, which then do not stay as they are.
         moves: whether other processes do from then on what `host` holds.
         at_worst: the change by the way of fixing it that saves least, where there are several.
+        saves_at_most_ns: of a step, at the least and at the most, by what more than this trace
+            tells; None where it tells all.
         untold: what the trace does not tell, on which the range depends, with its two ends.
     """
 
@@ -37,6 +39,7 @@ class Edit:
     moves: bool = False
     of_others: bool = False
     at_worst: Edit | None = None
+    saves_at_most_ns: tuple[int, int] | None = None
     untold: str = ""
 
     def __eq__(self, other: object) -> bool:
@@ -48,5 +51,5 @@ class Edit:
     def _values(self) -> tuple[object, ...]:
         rows = [*self.work], [*self.waits]
         saved = None if self.work_saved_ns is None else self.work_saved_ns.tolist()
-        how = self.moves, self.of_others, self.at_worst, self.untold
+        how = self.moves, self.of_others, self.at_worst, self.saves_at_most_ns, self.untold
         return self.model, dict(self.host), *rows, self.left, self.work_left, saved, *how

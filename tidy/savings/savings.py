@@ -125,7 +125,17 @@ class Savings:
         slower = self._rest.slower(edits)
         if slower >= _HARDLY:
             least = np.minimum(self._shorter(_with_host(worst, 1 + slower)), least)
-        return (_SURELY * least).astype(np.int64), most
+        return self._at_most((_SURELY * least).astype(np.int64), most, edits)
+
+    def _at_most(self, least: Rows, most: Rows, edits: Sequence[Edit]) -> tuple[Rows, Rows]:
+        """Take off by how much each edit alone is said to save more than it can."""
+        for edit in edits:
+            if edit.saves_at_most_ns is not None:
+                low_ns, high_ns = edit.saves_at_most_ns
+                alone = most if len(edits) == 1 else self._shorter(self._edited([edit], 0))
+                most = most - np.maximum(alone - high_ns, 0)
+                least = least - np.maximum(np.minimum(least, alone) - low_ns, 0)
+        return np.maximum(np.minimum(least, most), 0), np.maximum(most, 0)
 
     def unrecorded(self, edits: Iterable[Edit]) -> tuple[Rows, Rows]:
         """Return the same for a run without a profiler: the rest of the host may get faster too."""

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..account import Account, Part
-from ..jobs import JobReplay, Lateness, Verdict, does_more, reason_of
+from ..jobs import (
+    ERROR_OF_COST,
+    MOST_REPLAY_ERROR,
+    JobReplay,
+    Lateness,
+    Verdict,
+    does_more,
+    reason_of,
+)
 from ..jobs.causes import NO_WORK
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
 from .summary import Summary
 
-MOST_ERROR = 0.05  # a replay that gives the recorded run back no better says nothing
-# What a replay without late ranks was off by in made jobs, as a share of the cost.
-_ERROR_OF_COST = 0.2
 _LEAST_SAVED = 0.01  # of the steps: what is less nobody needs to be told of
 # Processes share processors with others: of a step, what a rank has to be late by.
 _LEAST_ON_HOST = 0.2
@@ -143,7 +148,7 @@ def _saved_ns(
         "not all ranks of the job are compared": not are_all,
         "what else ranks compute beside collectives is not recorded": not replay.knows_hidden,
         f"a replay of the recorded job is off by {abs(replay.error):.0%}": (
-            abs(replay.error) > MOST_ERROR
+            abs(replay.error) > MOST_REPLAY_ERROR
         ),
     }
     if why_not := next((why for why, holds in obstacles.items() if holds), ""):
@@ -158,8 +163,8 @@ def _saved_ns(
     if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
         return None, _WHY_NOT_OF_HOSTS
     off_ns = abs(replay.error) * float(replay.end_ns.max())
-    low_ns = (1 - _ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
-    high_ns = (1 + _ERROR_OF_COST) * cost_ns + off_ns
+    low_ns = (1 - ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
+    high_ns = (1 + ERROR_OF_COST) * cost_ns + off_ns
     return (round(max(low_ns, 0) / of), round(high_ns / of)), ""
 
 
