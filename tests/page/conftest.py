@@ -36,6 +36,11 @@ class Shown:
     problems: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def open(self, file: Path, until: str = "canvas.slices") -> None:
+        """Open a file in the tab, and wait for what `until` selects."""
+        self.tab.goto(file.as_uri())
+        self.tab.wait_for_selector(until)
+
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
@@ -74,8 +79,7 @@ def show(chromium: Any) -> Iterator[Show]:
         shown.tab.on("pageerror", lambda error: shown.problems.append(str(error)))
         shown.tab.on("dialog", lambda dialog: shown.problems.append(dialog.message))
         shown.tab.on("request", lambda request: shown.requests.append(request.url))
-        shown.tab.goto(file.as_uri())
-        shown.tab.wait_for_selector(until)
+        shown.open(file, until)
         return shown
 
     yield opened

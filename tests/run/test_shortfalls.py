@@ -199,6 +199,8 @@ def test_a_line_that_starts_nothing_is_shown_where_it_takes_long(
     framework: str, tmp_path: Path
 ) -> None:
     trace = record("--steps", "3", _script(tmp_path, framework, pause=0.02), cwd=tmp_path).trace
-    lines = [each.location for each in trace.named("train.py(8): <module>")]
-    assert len(lines) == 4
-    assert all(str(each) == "train.py:8" and each.is_call_line for each in lines)
+    lines = list(trace.named("train.py(8): <module>"))
+    places = [each.location for each in lines]
+    assert all(str(each) == "train.py:8" and each.is_call_line for each in places)
+    # Where the recording is cut in the line it is shown up to there, too.
+    assert sum(each.duration_ns > 15_000_000 for each in lines) >= 4
