@@ -36,6 +36,14 @@ class Shown:
     problems: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.listeners: dict[str, Callable[[Any], None]] = {
+            "console": lambda said: self.problems.append(said.text),
+            "pageerror": lambda error: self.problems.append(str(error)),
+            "dialog": lambda dialog: self.problems.append(dialog.message),
+            "request": lambda request: self.requests.append(request.url),
+        }
+
     def open(self, file: Path, until: str = "canvas.slices") -> None:
         """Open a file in the tab, and wait for what `until` selects."""
         self.tab.goto(file.as_uri())
@@ -56,32 +64,39 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def tabs(chromium: Any) -> list[Any]:
+    """Those that no test uses right now: the process of a new one takes a second to start."""
+    return []
+
+
 Show = Callable[..., Shown]
 
 
 @pytest.fixture
-def show(chromium: Any) -> Iterator[Show]:
+def show(chromium: Any, tabs: list[Any]) -> Iterator[Show]:
     """Open a file in a tab of its own, `width` pixels wide, and wait for its timeline.
 
     What `until` selects is waited for in its place.
     """
-    contexts = []
+    used = []
 
     def opened(
         file: Path, width: int = 1440, scheme: str = "light", until: str = "canvas.slices"
     ) -> Shown:
-        size = {"width": width, "height": 900}
-        context = chromium.new_context(viewport=size, color_scheme=scheme)
-        contexts.append(context)
-        shown = Shown(context.new_page())
+        shown = Shown(tabs.pop() if tabs else chromium.new_context().new_page())
+        used.append(shown)
         shown.tab.set_default_timeout(20_000)
-        shown.tab.on("console", lambda said: shown.problems.append(said.text))
-        shown.tab.on("pageerror", lambda error: shown.problems.append(str(error)))
-        shown.tab.on("dialog", lambda dialog: shown.problems.append(dialog.message))
-        shown.tab.on("request", lambda request: shown.requests.append(request.url))
+        shown.tab.set_viewport_size({"width": width, "height": 900})
+        shown.tab.emulate_media(media="screen", color_scheme=scheme)
+        for event, listener in shown.listeners.items():
+            shown.tab.on(event, listener)
         shown.open(file, until)
         return shown
 
     yield opened
-    for context in contexts:
-        context.close()
+    for shown in used:
+        for event, listener in shown.listeners.items():
+            shown.tab.remove_listener(event, listener)
+        shown.tab.goto("about:blank")
+        tabs.append(shown.tab)
