@@ -72,9 +72,9 @@ def tidy_run(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> 
     return _ended(run_tidy("run", *given, stdin=stdin.encode(), cwd=cwd, **changed))
 
 
-def tidy_report(*given: str | Path, cwd: Path) -> Ended:
+def tidy_report(*given: str | Path, cwd: Path, **changed: str) -> Ended:
     """`tidy report ...`."""
-    return _ended(run_tidy("report", *given, cwd=cwd))
+    return _ended(run_tidy("report", *given, cwd=cwd, **changed))
 
 
 def record(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Recorded:

@@ -16,8 +16,7 @@ import pytest
 
 from tidy.run.folders import leftover, leftovers, temporary_folder
 
-from ..environment import environment
-from .running import start, tidy_run, write_script
+from .running import start, tidy_report, tidy_run, write_script
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
 
@@ -33,18 +32,6 @@ for number in range(int(sys.argv[1])):
         print("ready", flush=True)
     time.sleep(0.01)
 """
-
-
-def _report(*given: str | Path, cwd: Path, **changed: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tidy", "report", *map(str, given)],
-        cwd=cwd,
-        env=environment(**changed),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 slow = pytest.mark.slow
@@ -68,12 +55,12 @@ def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
     assert said[0].startswith(f"tidy: a run was killed and left {folder}, of {script}, 0 min ago")
     again = tidy_run(script, "1", cwd=tmp_path, TMPDIR=str(place)).err
     assert "was killed" not in again
-    found = _report("--recover", cwd=tmp_path, TMPDIR=str(place))
-    assert found.returncode in (0, 1)
-    assert f"{script}\ntidy.runtime " in found.stdout
-    assert ", CPU run, 299 steps of " in " ".join(found.stdout.split())
-    named = _report("--recover", folder, cwd=tmp_path, TMPDIR=str(place))
-    assert named.stdout == found.stdout
+    found = tidy_report("--recover", cwd=tmp_path, TMPDIR=str(place))
+    assert found.code in (0, 1)
+    assert f"{script}\ntidy.runtime " in found.out
+    assert ", CPU run, 299 steps of " in " ".join(found.out.split())
+    named = tidy_report("--recover", folder, cwd=tmp_path, TMPDIR=str(place))
+    assert named.out == found.out
 
 
 @pytest.mark.parametrize(
@@ -93,18 +80,18 @@ def test_a_script_ends_with_a_killed_run(first: str, tmp_path: Path) -> None:
     command.kill()
     out, err = command.communicate(timeout=200)  # the script holds the pipes until it ends
     assert (out, err) == ("", "")
-    found = _report("--recover", cwd=tmp_path, TMPDIR=str(tmp_path))
-    steps = re.search(r", CPU run, (\d+) steps of ", " ".join(found.stdout.split()))
+    found = tidy_report("--recover", cwd=tmp_path, TMPDIR=str(tmp_path))
+    steps = re.search(r", CPU run, (\d+) steps of ", " ".join(found.out.split()))
     assert steps is not None
     assert int(steps[1]) >= 3
 
 
 @pytest.mark.parametrize("given", [[], ["absent"], ["."]])
 def test_nothing_to_recover_is_one_line(given: list[str], tmp_path: Path) -> None:
-    found = _report("--recover", *given, cwd=tmp_path, TMPDIR=str(tmp_path))
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.startswith("tidy: --recover")
-    assert len(found.stderr.splitlines()) == 1
+    found = tidy_report("--recover", *given, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("tidy: --recover")
+    assert len(found.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("runs", [True, False])
@@ -135,10 +122,10 @@ def test_a_folder_without_a_recording_is_one_line(whole: bool, tmp_path: Path) -
     settings = {"script": "left.py", "command": ["left.py"]} if whole else {"script": "left.py"}
     for name in ("settings.py", "running"):
         (folder / name).write_text(repr(settings), "utf-8")
-    found = _report("--recover", folder, cwd=tmp_path, TMPDIR=str(tmp_path))
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.startswith("tidy: --recover")
-    assert len(found.stderr.splitlines()) == 1
+    found = tidy_report("--recover", folder, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("tidy: --recover")
+    assert len(found.err.splitlines()) == 1
 
 
 def test_folders_of_yesterday_are_removed_and_those_in_use_are_not(
@@ -201,9 +188,9 @@ def test_a_report_does_not_replace_its_trace(tmp_path: Path) -> None:
     trace.write_text('{"traceEvents": []}', "utf-8")
     link = tmp_path / "report.json"
     link.symlink_to(trace)
-    found = _report("-o", link, trace, cwd=tmp_path)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == (
+    found = tidy_report("-o", link, trace, cwd=tmp_path)
+    assert (found.code, found.out) == (2, "")
+    assert found.err == (
         f"tidy: --output {link}: this is {trace}, which would be lost; name another file\n"
     )
     assert trace.read_text("utf-8") == '{"traceEvents": []}'
