@@ -2,6 +2,7 @@
 
 from .cases import Case
 from .cleared_cases import CLEARED_CASES
+from .evaluation_cases import EVALUATION_CASES
 from .look_alikes import LookAlike
 from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
 from .number_cases import NUMBER_CASES, NUMBER_LOOK_ALIKES
@@ -162,6 +163,7 @@ _ALL = "mean = torch.cat(seen).mean(0)  #!"
 GRADIENT_CASES = [
     *LOOP_CASES,
     *CLEARED_CASES,
+    *EVALUATION_CASES,
     *NUMBER_CASES,
     Case(
         "outputs-of-all-steps",

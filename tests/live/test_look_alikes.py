@@ -18,6 +18,7 @@ from ..patterns.rules import OWN_RULES
 from .call_cases import CALL_LOOK_ALIKES
 from .cleared_cases import CLEARED_LOOK_ALIKES
 from .device_look_alikes import DEVICE_LOOK_ALIKES
+from .evaluation_cases import EVALUATION_LOOK_ALIKES
 from .gradient_cases import GRADIENT_LOOK_ALIKES
 from .input_cases import INPUT_LOOK_ALIKES, THREAD_LOOK_ALIKES
 from .look_alikes import LOOK_ALIKES, LookAlike
@@ -28,7 +29,7 @@ from .test_several_devices import RECORDED_LOOK_ALIKES
 
 _ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
 _ON_THE_RUNTIME = (
-    *(*CLEARED_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
+    *(*CLEARED_LOOK_ALIKES, *EVALUATION_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
     *(*DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES),
 )
 # The last have a test of their own, which records them with `tidy run`.

@@ -1,0 +1,202 @@
+"""Calls of a model without gradients, in most steps, of which its training uses nothing.
+
+A teacher is another module. Of pseudo labels, negatives and targets memory stays until training
+takes it; what goes through Python, as actions of an agent do, comes back in tensors made of it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace, rows_of
+from tidy.trace.inputs import ITEM_NBYTES, is_dims
+from tidy.trace.kept import kept
+
+from ..device import updates
+from ..device.autograd import NODE, calls_of, forward_links
+from ..device.launches import below, outermost_rows, tree_rows
+from ..device.memory import CPU, devices_with_memory, of_device
+from ..python import frames, loops, places
+
+_MOST, _FEWEST_STEPS = 2 / 3, 3  # of the steps
+_NUMBER_NBYTES = 8  # a loss that is kept to be logged
+_BLOCK_NBYTES = 512  # in which allocators of devices give memory
+_NEVER_NS = np.iinfo(np.int64).max
+_NEEDS = frozenset({Capability.SHAPES, Capability.MEMORY, Capability.STEPS})
+
+
+class Evaluation(NamedTuple):
+    """Calls of a model at one place, in most steps.
+
+    Attributes:
+        calls: those of the module, by start.
+        time: from the first call of a step to the end of its last one, with the function around.
+        step_count: in how many steps of the trace they are.
+    """
+
+    calls: list[Event]
+    time: Intervals
+    step_count: int
+
+
+@kept
+def in_most_steps(trace: Trace) -> tuple[Evaluation, ...]:
+    """All such calls, in three steps or more and in two thirds of them."""
+    if not trace.capabilities >= _NEEDS:
+        return ()
+    least = max(_FEWEST_STEPS, _MOST * len(trace.steps))
+    trained = _trained_rows(trace)
+    found = list[Evaluation]()
+    calls = trace.events(_without_gradients(trace, least).tolist())
+    for same in places.grouped(calls, lambda event: event.location):
+        stretches = _stretches(trace, same, trained)
+        if len(stretches.starts_ns) < least or _trains_in(trace, stretches, trained):
+            continue
+        if not _is_taken(trace, stretches, trained) and not _comes_back(trace, same[0], stretches):
+            time = Intervals(stretches.starts_ns, stretches.ends_ns)
+            found.append(Evaluation(same, time, len(stretches.starts_ns)))
+    return tuple(found)
+
+
+class _Stretches(NamedTuple):
+    """The calls of each step, with the functions around them that train nothing.
+
+    Attributes:
+        starts_ns, ends_ns: of each step's first and last one.
+        are_functions: whether all calls have such a function around them.
+    """
+
+    starts_ns: NDArray[np.int64]
+    ends_ns: NDArray[np.int64]
+    are_functions: bool
+
+    def contain(self, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell for each time whether it is in one of them."""
+        return Intervals(self.starts_ns, self.ends_ns).contains(times_ns)
+
+
+def _trained_rows(trace: Trace) -> Rows:
+    """Operators that a backward uses, those of the backward, and steps of optimizers, ascending."""
+    forward = forward_links(trace)[:, 1]
+    return np.union1d(forward, tree_rows(trace, f"{NODE}*", updates.STEP))
+
+
+def _without_gradients(trace: Trace, least: float) -> Rows:
+    """Outermost calls in steps that record no gradient, of modules that most steps train."""
+    modules = np.sort(tree_rows(trace, "nn.Module: *"))
+    modules = modules[loops.step_of(trace, trace.start_ns[modules]) >= 0]
+    names = trace.name_id[modules]
+    is_trained = _holds(trace, modules, forward_links(trace)[:, 1])
+    trained = [
+        name
+        for name in np.unique(names[is_trained]).tolist()
+        if loops.count_steps(trace, trace.start_ns[modules[is_trained & (names == name)]]) >= least
+    ]
+    rows = outermost_rows(trace, modules)
+    rows = rows[np.isin(trace.name_id[rows], trained)]
+    with_nodes = np.flatnonzero(trace.sequence_nr[: trace.tree_count] >= 0)
+    rows = rows[~_holds(trace, rows, with_nodes)]
+    others = tree_rows(trace, frames.FETCH, f"{NODE}*", updates.STEP)
+    alone: Rows = rows[~below(trace, others).contains(rows)]
+    return alone
+
+
+def _holds(trace: Trace, rows: Rows, inner: Rows) -> NDArray[np.bool_]:
+    """Tell for each row whether one of these ascending rows is below it."""
+    ends = trace.subtree_end[rows]
+    return np.asarray(np.searchsorted(inner, ends) > np.searchsorted(inner, rows), np.bool_)
+
+
+def _stretches(trace: Trace, calls: list[Event], trained: Rows) -> _Stretches:
+    rows = rows_of(calls)
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    around = np.array([_function_around(trace, row, trained) for row in rows.tolist()], np.int64)
+    step = loops.step_of(trace, trace.start_ns[rows])
+    first = np.flatnonzero(np.diff(step, prepend=-1))
+    last = np.append(first[1:], len(rows)) - 1
+    are_functions = bool((around != rows).all())
+    return _Stretches(trace.start_ns[around[first]], trace.end_ns[around[last]], are_functions)
+
+
+def _function_around(trace: Trace, call: int, trained: Rows) -> int:
+    """Return the outermost function around a call that trains nothing, or the call itself."""
+    row, above = call, int(trace.parent[call])
+    while above >= 0 and trace.kind[above] == EventKind.PyCall:
+        first, last = np.searchsorted(trained, (above, trace.subtree_end[above]))
+        if first < last:
+            break
+        row, above = above, int(trace.parent[above])
+    return row
+
+
+def _trains_in(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
+    """Tell whether training goes on between the calls of a step."""
+    return bool(stretches.contain(trace.start_ns[trained]).any())
+
+
+def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
+    """Tell whether training may take memory that was taken in these functions, or after the calls.
+
+    A tensor is known by its size, which may be another's.
+    """
+    ops = np.flatnonzero(trace.inputs_id[: trace.tree_count] >= 0)
+    ops = ops[np.argsort(trace.start_ns[ops], kind="stable")]
+    starts, trained_ns = trace.start_ns[ops], np.sort(trace.start_ns[trained])
+    begins = stretches.starts_ns
+    until = np.append(begins[1:], _NEVER_NS)
+    at = np.searchsorted(trained_ns, stretches.ends_ns)
+    trains = np.append(trained_ns, _NEVER_NS)[at]
+    ends = stretches.ends_ns if stretches.are_functions else trains
+    for device in (CPU, *devices_with_memory(trace)):
+        lives = of_device(trace, device)
+        at = np.searchsorted(begins, lives.start_ns, side="right") - 1
+        stays = (at >= 0) & (lives.start_ns < ends[at]) & (lives.freed_ns > trains[at])
+        stays &= lives.nbytes > _NUMBER_NBYTES
+        for stretch in np.unique(at[stays]).tolist():
+            first, last = np.searchsorted(starts, (trains[stretch], until[stretch]))
+            kept_nbytes = set(lives.nbytes[stays & (at == stretch)].tolist())
+            sizes = _sizes(trace, np.unique(trace.inputs_id[ops[first:last]]))
+            if device != CPU:
+                sizes = {-(-size // _BLOCK_NBYTES) * _BLOCK_NBYTES for size in sizes}
+            if sizes & kept_nbytes:
+                return True
+    return False
+
+
+def _sizes(trace: Trace, inputs: Rows) -> set[int]:
+    """The bytes of all tensors among these inputs."""
+    sizes = set[int]()
+    for number in inputs.tolist():
+        shapes, types = trace.inputs.shapes(number) or (), trace.inputs.dtypes(number) or ()
+        for dims, dtype in zip(shapes, types, strict=False):
+            if is_dims(dims) and dtype in ITEM_NBYTES:
+                sizes.add(prod(dims) * ITEM_NBYTES[dtype])
+    return sizes
+
+
+def _comes_back(trace: Trace, call: Event, stretches: _Stretches) -> bool:
+    """Tell whether steps make tensors of Python's or numpy's values, beside those of the calls.
+
+    In a function that does not train those are the calls' own: a prompt, or what is evaluated.
+    """
+    rows = tree_rows(trace, "aten::lift_fresh")
+    rows = rows[loops.step_of(trace, trace.start_ns[rows]) >= 0]
+    rows = rows[~below(trace, tree_rows(trace, frames.FETCH)).contains(rows)]
+    rows = rows[~stretches.contain(trace.start_ns[rows])]
+    trains = {_function(trace.location(row)) for row in calls_of(trace).tolist()}
+    own = _function(call.location)
+    for row in rows.tolist():
+        shapes = trace.inputs.shapes(int(trace.inputs_id[row]))
+        is_number = bool(shapes) and is_dims(shapes[0]) and prod(shapes[0]) == 1
+        is_own = own not in trains and _function(trace.location(row)) == own
+        if not is_number and not is_own:
+            return True
+    return False
+
+
+def _function(place: Location | None) -> tuple[str, str]:
+    return (place.file, place.function) if place is not None else ("", "")
