@@ -95,7 +95,7 @@ class NumberByNumber(Pattern):
             if (trace.step_share(time) or 0.0) < self.worth_a_word:
                 continue
             first = same[0].event.row
-            count = count_text(trace, sum(read.count for read in same), "numbers", first)
+            count = count_text(trace, sum(read.numbers for read in same), "numbers", first)
             host = {int(trace.track_id[first]): time}
             yield Match(
                 [read.event for read in same],
@@ -107,15 +107,15 @@ class NumberByNumber(Pattern):
 
     def _is_python_on_numbers(self, read: _ReadList) -> bool:
         python_us = (read.until_ns - read.event.end_ns) / 1e3
-        is_long = read.count >= self.fewest_numbers
-        return is_long and python_us <= self.longest_us * read.count
+        is_long = read.numbers >= self.fewest_numbers
+        return is_long and python_us <= self.longest_us * read.numbers
 
 
 class _ReadList(NamedTuple):
     """One `tolist()`: its last operator, of how many numbers, and when Python is done with them."""
 
     event: Event
-    count: int
+    numbers: int
     until_ns: int
 
 

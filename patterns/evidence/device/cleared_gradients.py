@@ -21,7 +21,7 @@ from tidy.trace.kept import kept
 from .launches import below, ops_in_no_op, outermost_rows, tree_rows
 from .memory import CPU, devices_with_memory, of_device
 from .updates import STEP
-from .walks import ACCUMULATE, Dims, Walk, walks
+from .walks import ACCUMULATE, Walk, walks
 
 _ALL = 0.99  # of the bytes of gradients: those of another optimizer's parameters are left
 
@@ -147,10 +147,6 @@ def _is_read(trace: Trace, walk: Walk, call: int, ended_ns: int) -> bool:
         shapes, types = trace.inputs.shapes(number), trace.inputs.dtypes(number)
         if any("TensorList" in str(each) for each in types or ()):
             return True
-        if any(_dims(each) in gradients for each in shapes or ()):
+        if any(tuple(each) in gradients for each in shapes or () if is_dims(each)):
             return True
     return False
-
-
-def _dims(shape: object) -> Dims | None:
-    return tuple(shape) if is_dims(shape) else None

@@ -103,7 +103,8 @@ def _by_script(trace: Trace, ops: Rows) -> Rows:
     ops = ops[~in_others.contains(ops)]
     forward = forward_links(trace)[:, 1]
     first, last = np.searchsorted(forward, (ops, trace.subtree_end[ops]))
-    return ops[first == last]
+    by_script: Rows = ops[first == last]
+    return by_script
 
 
 def _is_cut(trace: Trace, inputs: int) -> bool:

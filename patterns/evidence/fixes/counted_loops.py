@@ -75,7 +75,7 @@ def counted_loops(
     if len(taking) < fewest_rounds:
         return
     numbers = np.flatnonzero(np.bincount(trace.inputs_id[taking] + 1)) - 1
-    tensors, elements = {}, np.full(len(numbers), -1)
+    tensors, elements = dict[tuple[int, ...], int](), np.full(len(numbers), -1)
     tensor_of = np.full(len(numbers), -1)
     for at, number in enumerate(numbers.tolist()):
         if (one := element_of(trace, number)) is not None:
