@@ -291,7 +291,9 @@ def _loops_with_branches(
     """Loops that index with a counter, and whose rounds have several forms."""
     selects = called_by_script(trace, "aten::select")
     selects = selects[~optimizing(trace).contains(trace.start_ns[selects])]
-    is_step, is_product = (launches.has_name(trace, *names) for names in (TRAINING_STEPS, PRODUCTS))
+    is_step, is_product, is_select = (
+        launches.has_name(trace, *names) for names in (TRAINING_STEPS, PRODUCTS, ("aten::select",))
+    )
 
     def walk_of(loop: CountedLoop) -> _Walk | None:
         in_rounds = np.unique(np.concatenate(loop.forms))
@@ -304,12 +306,11 @@ def _loops_with_branches(
         if walk is None:
             return None
         # Of the lines that index in some rounds the first is named, whichever round comes first.
-        lines = [trace.location(row) for row in np.intersect1d(loop.ops, selects)[:fewest_rounds]]
-        same = [
-            at for at in lines if at and walk.location and at.function == walk.location.function
-        ]
-        location = min(same, key=attrgetter("line"), default=walk.location)
-        return replace(walk, location=location, has_branches=True)
+        at, indexing = walk.location, loop.ops[is_select[trace.name_id[loop.ops]]]
+        lines = map(trace.location, indexing[:fewest_rounds].tolist())
+        same = [one for one in lines if one and at and one.function == at.function]
+        first = min(same, key=attrgetter("line"), default=at)
+        return replace(walk, location=first, has_branches=True)
 
     return counted_loops(trace, selects, _element_of, fewest_rounds, forms, walk_of)
 
