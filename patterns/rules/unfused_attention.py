@@ -31,8 +31,12 @@ from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, 
 from ..option import LARGE_INFO, WORTH_A_WARNING, Option, warning_share, word_share
 
 _SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
-# What else may happen to the scores: dropout and masks.
-_ALLOWED = aten("bernoulli_ tril triu bitwise_not logical_not bitwise_and bitwise_or _softmax")
+# What else may happen to the scores: dropout, masks, and zeros for rows that a mask hides whole,
+# as `aten::_safe_softmax` has them.
+_ALLOWED = aten(
+    "bernoulli_ tril triu bitwise_not logical_not bitwise_and bitwise_or _softmax isneginf all"
+    " scalar_tensor fill_"
+)
 # Ops that multiply other things, though they ran between the two products.
 _OTHERS = aten("mm addmm convolution convolution_backward")
 
@@ -77,6 +81,9 @@ _ON_A_CPU = joined(
     "aten::softmax > aten::_softmax 90us | float[1, 8, 64, 64], =-1, =False".replace(" > ", "\n  "),
     "aten::bmm 90us | float[8, 64, 64], float[8, 64, 16]",
 )
+# Of rows that a mask hides whole.
+_ZEROED = "aten::isneginf\n  aten::eq\naten::all\naten::scalar_tensor\n  aten::fill_\naten::where\n"
+_SAFE = _ON_A_CPU.replace("=False\n", f"=False\n{_ZEROED}")
 
 
 class UnfusedAttention(Pattern):
@@ -128,6 +135,7 @@ class UnfusedAttention(Pattern):
         Quiet("little", on_gpu(_example(512, 512), launch("aten::relu", "relu 900000us"))),
         Abstains("no-shapes", on_gpu(launch(_SOFTMAX, "softmax_forward 9us"))),
         Fires("on-the-cpu", steps(under(FRAME, _ON_A_CPU)), 3, AT, Severity.INFO),
+        Fires("safe-softmax", steps(under(FRAME, _SAFE)), 3, AT, Severity.INFO),
         Quiet("sorted-on-the-cpu", steps(_ON_A_CPU.replace("aten::div", "aten::sort"))),
         Quiet("little-on-the-cpu", steps(_ON_A_CPU, "aten::mm 90000us", lasts_us=None)),
     )
