@@ -251,9 +251,9 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
 
 def _uneven(tables: Sequence[Collectives], lateness: Lateness) -> UnevenWork | None:
     found = uneven_work(lateness.late_ns, step_flops_of(tables, lateness.steps))
-    is_worth_it = found is not None and found.spread >= _LEAST_SPREAD
-    is_worth_it = is_worth_it and found.more_ns >= LEAST_SHARE * lateness.step_ns
-    return found if is_worth_it else None
+    if found is None or found.spread < _LEAST_SPREAD:
+        return None
+    return found if found.more_ns >= LEAST_SHARE * lateness.step_ns else None
 
 
 def _by_number(summaries: Sequence[Summary], matched: Matched) -> int:
