@@ -33,9 +33,17 @@ from tidy.trace.kept import kept_of_window
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, graphs, launches, obstacles
 from ..evidence.fixes import edits
+from ..evidence.python import places
 from ..evidence.python.frames import DATA_LOADER, FETCH
 from ..evidence.time import waits
-from ..evidence.time.host_idle import MOST_BEFORE, host_idle, mostly_before, work_after
+from ..evidence.time.host_idle import (
+    MOST_BEFORE,
+    host_idle,
+    mostly_before,
+    time_of,
+    usual_time,
+    work_after,
+)
 from ..evidence.time.timing import Cost
 from ..examples import (
     AT,
@@ -266,33 +274,39 @@ def _captured_steps(trace: Trace) -> _Captured | None:
     A graph launches the same kernels each time, without the host. So all steps have launched the
     same kernels in the same order, on inputs of the same sizes as far as they are known. Nothing
     waited for the device between a step's first launch and its last, no batch was fetched and no
-    graph launched, and the host did little but launch. Beside a modelled device the host's time is
-    tidy.runtime's, and says nothing of graphs.
+    graph launched, and in most steps the host did little but launch. Beside a modelled device the
+    host's time is tidy.runtime's, and says nothing of graphs.
     """
     if trace.device_is_modelled:
         return None
     calls = _launches_by_step(trace, launches.calls_of(trace, *graphs.KERNEL_LAUNCHES))
     if calls is None or calls.shape[1] < 2 or not _have_same_sizes(trace, calls):
         return None
-    begin, end = trace.end_ns[calls[:, 0]], trace.end_ns[calls[:, -1]]
-    host = Intervals(begin, end)
+    host = Intervals(trace.end_ns[calls[:, 0]], trace.end_ns[calls[:, -1]])
     fetches = trace.rows_named(FETCH, f"{DATA_LOADER}__next__", "enumerate(DataPipe)#*")
     others = np.concatenate(
         [waits.waiting_calls(trace), launches.calls_of(trace, *graphs.GRAPH_LAUNCHES), fetches]
     )
     if host.contains(trace.start_ns[others]).any():
         return None
-    if any(host.overlaps(each.start_ns, each.end_ns) for each in host_idle(trace).stretches):
-        return None
     device = max(trace.devices_used, key=lambda each: len(trace.rows_of_device(each)))
     pieces = host_in_window(trace, device)
+    stretches = host_idle(trace).stretches
+    long = [each for each in stretches if host.overlaps(each.start_ns, each.end_ns)]
+    by_function = places.grouped(long, lambda each: (*(f.name for f in each.functions[:1]),))
+    if any(usual_time(trace, same).total_ns for same in by_function):
+        return None
+    # What takes long now and then, beside other processes, keeps no step out of a graph.
+    stalls = pieces.at(pieces.kind == kinds.CODE_OF[kinds.STALLED])
+    accidents = time_of(long) | Intervals(stalls.start_ns, stalls.end_ns)
+    host -= accidents
     pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
     spent_ns, spared = pieces.end_ns - pieces.start_ns, np.isin(pieces.kind, _SPARED)
     meanwhile = host.contains(pieces.start_ns)
     if spent_ns[meanwhile & ~spared].sum() > _MOST_ELSE * spent_ns[meanwhile].sum():
         return None
     optimizer = trace.time_of(trace.rows_named("Optimizer.step#*", "Optimizer.zero_grad#*"))
-    idle = Intervals(pieces.start_ns[spared], pieces.end_ns[spared])
+    idle = Intervals(pieces.start_ns[spared], pieces.end_ns[spared]) - accidents
     return _Captured(host, idle, host - optimizer, _work_of(trace)[calls[:, 1:]].ravel())
 
 

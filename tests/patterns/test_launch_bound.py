@@ -81,6 +81,26 @@ def test_steps_that_launch_the_same_can_be_captured(read_events: ReadEvents) -> 
     assert 90_000 <= low_ns < high_ns < 0.4 * 630_000
 
 
+@pytest.mark.parametrize(("delayed", "is_captured"), [({1}, True), ({0, 1, 2}, False)])
+def test_an_accident_keeps_no_step_out_of_a_graph(
+    read_events: ReadEvents, delayed: set[int], is_captured: bool
+) -> None:
+    """For 2 ms the host is elsewhere, between two ops of these steps; no graph saves that."""
+    written = _steps(3, 1)
+    for event in written:
+        step, since = divmod(event["ts"], _STEP_US)
+        if step in delayed and event["name"].startswith("ProfilerStep"):
+            event["dur"] += 2000
+        elif step in delayed and since >= 15 * 21:
+            event["ts"] += 2000
+    (found,) = tidy.check(read_events(written), select=["TDY402"]).findings
+    assert ("the same in each" in found.message) == is_captured
+    if is_captured:
+        assert found.saving is not None
+        low_ns, _ = found.saving.step_ns_after
+        assert low_ns >= 90_000 + 2_000_000 / 3
+
+
 def _with_a_wait(written: list[Written]) -> list[Written]:
     add = [e for e in written if e["name"] == "aten::add"][40]
     return [*written, call("cudaStreamSynchronize", add["ts"] + 12, 1, 5000)]
