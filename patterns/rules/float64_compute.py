@@ -136,6 +136,8 @@ def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:
     if not long:
         return None
     fast = [row for row in long if _ON_TENSOR_CORES.match(trace.names[trace.name_id[row]])]
+    if ratio > 2:  # the kernels have the same name, and are slow
+        fast = []
     share = trace.duration_ns[fast].sum() / trace.duration_ns[long].sum()
     worst = _LEFT + share * (_LEFT_ON_TENSOR_CORES - _LEFT)
     return Edit("in float32", work=long, left=(best, float(worst)))
