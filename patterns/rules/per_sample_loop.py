@@ -102,6 +102,7 @@ class PerSampleLoop(Pattern):
         Fires("rows-that-are-pictures", under(FRAME, _PICTURES + _CONVOLVED * 16), at=AT),
         Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
         Fires("branch-by-row", under(FRAME, _ROWS + _BRANCHES), at=AT, severity=Severity.INFO),
+        Fires("zip", under(FRAME, _ROWS * 2 + _SCALED * 16), at=AT, severity=Severity.INFO),
         Quiet("other-work-by-row", _ROWS + _EACH_ANOTHER),
         Quiet("fewer-rounds-than-rows", _ROWS + _SCALED * 12),
         Quiet("no-row-in-it", _ROWS + _SCALED.replace("[8]", "[9]") * 16),

@@ -74,6 +74,7 @@ def loops_over_rows(
     for track in np.unique(trace.track_id[unbinds]).tolist():
         ops = ops_in_no_op(trace, track)
         names = trace.name_id[ops]
+        begun = set[int]()
         for at in np.flatnonzero(np.isin(ops, unbinds)).tolist():
             dims = _dims_along_the_first(trace, int(ops[at]))
             if len(dims) < _FEWEST_DIMS or dims[0] < fewest_rounds:
@@ -81,6 +82,8 @@ def loops_over_rows(
             begin = at + 1
             while begin < len(ops) and is_unbind[names[begin]]:  # of `zip(x, y)`
                 begin += 1
+            if begin in begun:
+                continue
             following = ops[begin : begin + longest_round * dims[0]]
             length = _length_of_round(names[begin:], dims[0], longest_round)
             kinds, count = [names[begin : begin + length]], length * dims[0]
@@ -95,6 +98,7 @@ def loops_over_rows(
                     trace, rows, dims[0], dims, in_rounds, fewest_rounds, maybe=True
                 )
                 if loop is not None:
+                    begun.add(begin)
                     yield loop
 
 
