@@ -22,7 +22,7 @@ from ..evidence.device.carried import is_carried
 from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
-from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops
+from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops, index_of
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..evidence.time.rounds import Rounds, count_text, with_backward
@@ -320,8 +320,8 @@ def _element_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None
     shapes, values = trace.inputs.shapes(inputs), trace.inputs.concrete(inputs)
     if len(values) < _SELECT_INPUTS or not shapes or not is_dims(shapes[0]):
         return None
-    dim, index = str(values[1]), str(values[2])
-    return ((*shapes[0], int(dim)), int(index)) if dim.isdigit() and index.isdigit() else None
+    dim, index = index_of(values[1]), index_of(values[2])
+    return None if dim is None or index is None else ((*shapes[0], dim), index)
 
 
 def _is_of_data_sets(around: Event) -> bool:

@@ -133,9 +133,9 @@ def _reads(trace: Trace) -> Iterator[_ReadList]:
         )
         starts.sort()
         at = np.searchsorted(starts, trace.end_ns[own])
-        for row, number in zip(own[at < len(starts)].tolist(), at.tolist(), strict=False):
+        for row, number in zip(own.tolist(), at.tolist(), strict=True):
             shapes = trace.inputs.shapes(int(trace.inputs_id[row]))
-            if shapes and is_dims(shapes[0]):
+            if number < len(starts) and shapes and is_dims(shapes[0]):
                 yield _ReadList(trace.event(row), prod(shapes[0]), int(starts[number]))
 
 

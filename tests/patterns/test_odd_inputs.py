@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import tidy
 from tidy.errors import TidyError
+from tidy.finding import Checked
 from tidy.readers import read_trace
 from tidy.trace import Trace
 
@@ -88,3 +90,14 @@ def test_a_layer_whose_shapes_do_not_tell(tmp_path: Any, layer: Any, norm: Any) 
     ops = [("aten::conv2d", layer, types, []), ("aten::batch_norm", norm, types[:1], [])]
     report = tidy.check(_trace(tmp_path / "odd.json", ops), select=["TDY701"])
     assert (report.crashed, report.findings) == ({}, ())
+
+
+@pytest.mark.parametrize("index", ["9" * 5000, str(10**30), "\u00b2", "-1", "x"])
+def test_no_rule_crashes_on_loops_over_any_index(index: str, tmp_path: Path) -> None:
+    ops = [
+        (name, [[16, 4]], ["float"], ["", "0", index, index, "1"])
+        for _ in range(12)
+        for name in ("aten::select", "aten::slice", "aten::mul")
+    ]
+    outcomes = tidy.check(_trace(tmp_path / "odd.json", ops), select=["TDY404", "TDY406"]).outcomes
+    assert {type(each) for each in outcomes.values()} == {Checked}

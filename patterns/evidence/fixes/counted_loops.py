@@ -20,6 +20,7 @@ T = TypeVar("T")
 Numbers = NDArray[np.int32]  # of names
 # A form that one round alone has is no branch that the others take too.
 _FEWEST_OF_A_FORM = 2
+_MOST_DIGITS = 18  # a damaged file may have any text for an index
 # They copy or read an element, and compute nothing of it.
 _NO_WORK = VIEWS | aten("cat to contiguous clone copy_ item resolve_conj resolve_neg cpu")
 
@@ -70,7 +71,7 @@ def counted_loops(
     Args:
         taking: operators that take an element.
         element_of: by the number of an operator's inputs the dims of the tensor, and which element
-            is taken; None for others.
+            is taken, below 1e18; None for others.
     """
     if len(taking) < fewest_rounds:
         return
@@ -116,6 +117,12 @@ def forms_of_rounds(trace: Trace, names: Numbers, begins: list[int], forms: Form
             kinds.append(kind)
             count += times
     return kinds if count >= forms.alike_share * (len(begins) - 1) else []
+
+
+def index_of(text: object) -> int | None:
+    """Return the index that the text of an input is, None for any other text."""
+    digits = str(text)
+    return int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else None
 
 
 def computes(trace: Trace, names: Numbers) -> bool:

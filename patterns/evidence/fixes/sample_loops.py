@@ -22,6 +22,7 @@ from .counted_loops import (
     computes,
     counted_loops,
     forms_of_rounds,
+    index_of,
     last_round,
 )
 
@@ -154,11 +155,11 @@ def _one_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
     values = trace.inputs.concrete(inputs)
     if len(values) < FEWEST_INPUTS or str(values[1]) != "0":
         return None
-    start, end = str(values[2]), str(values[3])
-    if not (start.isdigit() and end.isdigit()) or int(end) - int(start) != 1:
+    start, end = index_of(values[2]), index_of(values[3])
+    if start is None or end is None or end - start != 1:
         return None
     shapes = trace.inputs.shapes(inputs)
-    return (tuple(shapes[0]), int(start)) if shapes and is_dims(shapes[0]) else None
+    return (tuple(shapes[0]), start) if shapes and is_dims(shapes[0]) else None
 
 
 def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:
