@@ -145,6 +145,7 @@ class RareWorkEachStep(Pattern):
             edit,
             Severity.INFO,
             at_most=Severity.INFO,
+            location=each.location,
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:

@@ -36,11 +36,13 @@ class Evaluation(NamedTuple):
         calls: those of the module, by start.
         time: from the first call of a step to the end of its last one, with the function around.
         step_count: in how many steps of the trace they are.
+        location: where the model is called.
     """
 
     calls: list[Event]
     time: Intervals
     step_count: int
+    location: Location | None
 
 
 @kept
@@ -58,7 +60,8 @@ def in_most_steps(trace: Trace) -> tuple[Evaluation, ...]:
             continue
         if not _is_taken(trace, stretches, trained) and not _comes_back(trace, same[0], stretches):
             time = Intervals(stretches.starts_ns, stretches.ends_ns)
-            found.append(Evaluation(same, time, len(stretches.starts_ns)))
+            count, location = len(stretches.starts_ns), _location(same[0])
+            found.append(Evaluation(same, time, count, location))
     return tuple(found)
 
 
@@ -196,6 +199,17 @@ def _comes_back(trace: Trace, call: Event, stretches: _Stretches) -> bool:
         if not is_number and not is_own:
             return True
     return False
+
+
+def _location(call: Event) -> Location | None:
+    """Return the line that calls a module, which an operator in it may know better."""
+    at, trace = call.location, call.trace
+    if at is None or at.is_call_line:
+        return at
+    inside = slice(call.row, int(trace.subtree_end[call.row]))
+    ops = call.row + np.flatnonzero(trace.kind[inside] == EventKind.TorchOp)
+    line = trace.location(int(ops[0])) if len(ops) else None
+    return line if line is not None and _function(line) == _function(at) else at
 
 
 def _function(place: Location | None) -> tuple[str, str]:
