@@ -41,7 +41,7 @@ def _into(out: int, given: list[str]) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
-@pytest.mark.parametrize("given", _WRITERS)
+@pytest.mark.parametrize("given", _WRITERS if SOAK else _WRITERS[::2])
 def test_a_reader_that_left_is_no_error(given: list[str]) -> None:
     reads, writes = os.pipe()
     os.close(reads)
@@ -51,7 +51,7 @@ def test_a_reader_that_left_is_no_error(given: list[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("given", [_WRITERS[0], _WRITERS[2], ["--version"]])
+@pytest.mark.parametrize("given", [_WRITERS[2], ["--version"]])
 def test_a_full_disk_is_one_line(given: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         code, problem = _into(full.fileno(), given)

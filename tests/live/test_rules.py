@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 
 import tidy as package
-from tidy.patterns.option import options_of
 from tidy.profiler import profile
 
 from ..cli.command import tidy
 from ..environment import SOAK
-from ..patterns.rules import OWN_RULES
 from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
@@ -33,7 +31,6 @@ _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forwa
 
 # What is in vain takes a share of the step that depends on the machine.
 _ANY_SHARE = {"TDY704"}
-_WITH_A_SHARE = {rule.code for rule in OWN_RULES if "worth-a-word" in options_of(rule)}
 _FIRST = {case.code: case for case in reversed((*CASES, *GRADIENT_CASES, *INPUT_CASES))}
 _BY_COMMAND = [_FIRST[code] for code in (sorted(_FIRST) if SOAK else sorted(_FIRST)[::4])]
 _OTHERS = [
@@ -86,7 +83,7 @@ def test_it_names_the_line_in_one_process(case: Case, tmp_path: Path) -> None:
     script.write_text(case.wrong, "utf-8")
     with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
         run_on_runtime(script)
-    options = {case.code: {"worth-a-word": 0}} if case.code in _WITH_A_SHARE else {}
+    options = {case.code: {"worth-a-word": 0}} if case.code in _ANY_SHARE else {}
     found = package.check(prof.trace, select=[case.code], savings="off", options=options).findings
     places = [each.location for each in found]
     assert {at.line for at in places if at is not None} == case.lines_at_fault()
