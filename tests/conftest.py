@@ -22,7 +22,12 @@ from tidy.trace import Trace
 from . import not_run
 from .environment import SOAK, with_quick_torch
 
-settings.register_profile("tidy", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "tidy",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=100 if SOAK else 50,
+)
 settings.load_profile("tidy")
 
 ReadEvents = Callable[..., Trace]
