@@ -102,8 +102,8 @@ class TorchBackend(Backend):
     def may_cut(self, at_step: bool, length: PieceLength) -> bool:
         """Tell whether no op is under way on this thread; a cut in it may crash.
 
-        Nor is it in an optimizer's own work, if that ends soon: what is updated after the cut would
-        be in no step of it.
+        An optimizer may finish its own work first, if that ends soon: what it updates after a cut
+        is in no step of it.
         """
         if at_step:
             return True
