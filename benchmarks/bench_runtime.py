@@ -92,7 +92,7 @@ def mlp() -> list[Row]:
 
 def wide() -> list[Row]:
     """The same, large enough for arithmetic to count."""
-    return _against_torch("MLP 4 x 512, batch 256", lambda t: models.mlp(t, 512, 256), 0.9)
+    return _against_torch("MLP 4 x 512, batch 256", lambda t: models.mlp(t, 512, 256), 0.85)
 
 
 def cnn() -> list[Row]:
@@ -110,12 +110,21 @@ def cnn() -> list[Row]:
 
 def transformer() -> list[Row]:
     """Attention, layer norm, GELU, embedding, Adam."""
-    return _against_torch("transformer, 2 x 64, 16 x 32", models.transformer, 1.2)
+    return [
+        *_against_torch("small GPT, 2 x 64, 16 x 32", models.transformer, 1.2),
+        *_against_torch("TransformerEncoder, 2 x 64, 16 x 32", models.encoder, 1.2),
+    ]
 
 
-def lstm() -> list[Row]:
+def recurrent() -> list[Row]:
     """Many small steps one after the other."""
-    return _against_torch("LSTM, 2 x 64, 32 x 16", models.lstm, 1.2)
+    return [
+        row
+        for kind in ("LSTM", "GRU")
+        for row in _against_torch(
+            f"{kind}, 2 x 64, 32 x 16", lambda t, kind=kind: models.recurrent(t, kind), 1.2
+        )
+    ]
 
 
 def _untrimmed(step: Step) -> Step:
@@ -207,7 +216,7 @@ def recording() -> list[Row]:
 
 MEASURES = {
     f.__name__: f
-    for f in (mlp, wide, cnn, transformer, lstm, trimming, memory, imports, hook, recording)
+    for f in (mlp, wide, cnn, transformer, recurrent, trimming, memory, imports, hook, recording)
 }
 
 

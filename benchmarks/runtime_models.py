@@ -132,19 +132,21 @@ def mlp_operators(torch: Torch, width: int, batch: int) -> Step:
     return step
 
 
-def lstm(torch: Torch, width: int = 64, batch: int = 32, length: int = 16) -> Step:
-    """Two layers of an LSTM over a batch of sequences."""
+def recurrent(
+    torch: Torch, kind: str = "LSTM", width: int = 64, batch: int = 32, length: int = 16
+) -> Step:
+    """Two layers of an LSTM (or a GRU) over a batch of sequences."""
     nn = torch.nn
     torch.manual_seed(0)
 
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.lstm = nn.LSTM(width, width, num_layers=2, batch_first=True)
+            self.layers = getattr(nn, kind)(width, width, num_layers=2, batch_first=True)
             self.head = nn.Linear(width, 10)
 
         def forward(self, x: Any) -> Any:
-            outputs, _ = self.lstm(x)
+            outputs, _ = self.layers(x)
             return self.head(outputs[:, -1])
 
     model = Model()
@@ -250,6 +252,26 @@ def transformer(torch: Torch, width: int = 64, heads: int = 4, batch: int = 16) 
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     x, y = _labels(VOCABULARY, batch, CONTEXT), _labels(VOCABULARY, batch, CONTEXT)
     return _trainer(torch, model, loss, optimizer, x, y)
+
+
+def encoder(torch: Torch, width: int = 64, heads: int = 4, batch: int = 16) -> Step:
+    """Two layers of `nn.TransformerEncoder` with dropout, over 32 places, then ten classes."""
+    nn = torch.nn
+    torch.manual_seed(0)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(width, heads, 4 * width, batch_first=True)
+            self.encoder, self.head = nn.TransformerEncoder(layer, 2), nn.Linear(width, 10)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.encoder(x).mean(1))
+
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = _normal(batch, CONTEXT, width), _labels(10, batch)
+    return _trainer(torch, model, nn.functional.cross_entropy, optimizer, x, y)
 
 
 def hessian(torch: Torch, width: int, batch: int, inputs: int, then: str = "") -> Step:

@@ -118,8 +118,8 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
         told = f"Input type ({x.dtype}) and {what} type should be the same"
         check(t is None or x.dtype == t.dtype, told, ValueError)
     out, last = _lengths(x.shape[2:], w.shape[2:], *how[:3]), _is_last(len(x), w.shape)
-    columns = _columns(x, w.shape[2:], *how, last=last)
-    found = w.reshape(groups, w.shape[0] // groups, -1) @ columns
+    where: Any = (*how, out, last)
+    found = w.reshape(groups, w.shape[0] // groups, -1) @ _columns(x, w.shape[2:], *where)
     if last:
         found = np.moveaxis(found.reshape(w.shape[0], *out, len(x)), -1, 0)
         found = np.ascontiguousarray(found)
