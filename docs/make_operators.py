@@ -48,7 +48,7 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **Sparse tensors** are gradients of embeddings (`sparse=True`), or matrices in COO form, for
   products with dense ones (`torch.sparse.mm`, `@`) whose gradients reach both. Other operators
   refuse them.
-- **More dtypes.** Where PyTorch has no kernel for a dtype on the CPU (say `softmax` of integers),
+- **More dtypes.** Where PyTorch has no kernel for a dtype on the CPU (say `mse_loss` of integers),
   numpy mostly computes it. Comparisons and extremes of complex numbers follow numpy's order.
   Operands of different dtypes promote in losses and normalizations too.
 - **More names.** In-place forms such as `torch.mul_` are functions as well as methods.
@@ -58,6 +58,7 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **What is recorded**: in-place dropout and ReLU have the names of the forms that are not in place
   (`aten::dropout`, `aten::relu`), `Dropout2d` is `aten::dropout2d` rather than
   `aten::feature_dropout`, and `LSTM(bias=False)` lacks the zeros that PyTorch makes of its biases.
+  A GRU whose forward nobody observed has one node for each layer.
 - **Errors** are of PyTorch's classes; their words are often others.
 - **Not supported**, with a NotImplementedError: `grid_sample` with `bicubic`, `interpolate` with
   `antialias`, gradients of `_foreach_*` and of full-size `svd` and `qr`. Optimizers refuse
@@ -76,7 +77,8 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
   `torch.hub`. `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes
   nothing, with a note.
 - **`torch.compile` and `torch.jit.script`** give back what they are given, with a note.
-- **`torch.save` of a whole module** holds a pickle, which `torch.load(weights_only=False)` reads.
+- **`torch.save` of a whole module**, a path or a Namespace holds a pickle, which
+  `torch.load(weights_only=False)` reads.
   Files of state are not pickles, and PyTorch's are not read.
 
 tests/runtime compares all of it with PyTorch: samples.py has the samples of operators,
