@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import signal
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from job_maker import JobOptions, make_job
 
-from tidy.check.overlap import Repeated
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
@@ -370,26 +366,3 @@ def test_traces_of_an_earlier_command_are_not_those_of_this_one(tmp_path: Path) 
         paths = [str(tmp_path / f"r{number}.json") for number in (0, 1)]
         found = reduce_files(paths, RankSettings()).summaries
         assert [len(each.steps) for each in found] == [rounds - 1] * 2
-
-
-def test_what_is_held_of_a_rank_goes_to_another_process_without_what_rules_say(
-    job: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dask may take it there; the trace goes along, so that the file is not read again."""
-    file, settings = RankFile(str(job / "rank-0001.json.gz")), RankSettings()
-    _, held = rank.look_at(None, file, settings)
-    assert held is not None
-    assert held.parcel is not None
-    assert sys.getsizeof(held) > held.parcel.nbytes > 100_000
-    monkeypatch.setattr(rank, "_read", None)
-    moved = pickle.loads(pickle.dumps(held, 5))  # noqa: S301 - our own
-    compared = rank.Compared(None, None)
-    (expected, _), (keys, held) = (
-        rank.found_keys(each, file, settings, compared) for each in (held, moved)
-    )
-    assert keys == expected
-    assert keys
-    left_out = replace(file, repeated=Repeated(frozenset({(0, 1)}), "twice"))
-    reduced, nothing = rank.reduce_held(held, left_out, settings)
-    assert isinstance(reduced, rank.ReducedRank)
-    assert nothing is None

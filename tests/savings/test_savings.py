@@ -51,16 +51,6 @@ def test_what_stays_is_not_saved() -> None:
     assert low == [int(_SURELY * 150_000)] * 3
 
 
-def test_what_an_edit_is_said_to_save_at_most_is_all_it_saves() -> None:
-    """Also beside another one, whose saving stays."""
-    one = Edit("one", host=_host(_on_cpu(), "aten::sort"), saves_at_most_ns=(40_000, 60_000))
-    other = Edit("other", host=_host(_on_cpu(), "aten::cat"))
-    assert _saved(_on_cpu(), one) == ([40_000] * 3, [60_000] * 3)
-    assert _saved(_on_cpu(), one, other)[1] == [260_000] * 3
-    free = replace(one, saves_at_most_ns=(10**9, 10**9))
-    assert _saved(_on_cpu(), free) == _saved(_on_cpu(), replace(one, saves_at_most_ns=None))
-
-
 def test_what_two_fixes_save_counts_once() -> None:
     both = Edit("both", host=_host(_on_cpu(), "aten::sort", "aten::cat"))
     one = Edit("one", host=_host(_on_cpu(), "aten::sort"))
