@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .callers import find_callers
+from .distinct import distinct
 from .info import TraceInfo
 from .kinds import TREE_KINDS
 from .links import Table, find_forward_threads, link_backward
@@ -29,25 +30,29 @@ def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     table = raw.concatenate()
     in_tree = np.isin(table["kind"], TREE_KINDS)
     tree_rows, other_rows = np.flatnonzero(in_tree), np.flatnonzero(~in_tree)
+    tree_count = len(tree_rows)
     thread_of = find_forward_threads(table, tree_rows, flows)
     tree = _host_tree(table, tree_rows, thread_of)
     del table["tie"]
     other_rows = other_rows[np.argsort(table["start_ns"][other_rows], kind="stable")]
-    order = np.concatenate([tree_rows[tree.order], other_rows])
+    order = np.concatenate([tree_rows[tree.order], other_rows]).astype(np.int32)
+    del in_tree, tree_rows, other_rows  # the links need much memory, too
     for name in table:
         table[name] = table[name][order]
-    new_row = np.argsort(order) if len(changes["row"]) else order
-    none = np.full(len(other_rows), -1, np.int32)
-    table["parent"] = np.concatenate([tree.parent, none])
-    after = np.arange(len(tree.order), len(order), dtype=np.int32) + 1
-    table["subtree_end"] = np.concatenate([tree.subtree_end, after])
-    table["caller"] = find_callers(table, len(tree_rows), flows)
-    info = _look_for_gaps(table["external_id"][: len(tree_rows)], info)
-    del table["external_id"]
-    forward = link_backward(table, len(tree_rows), thread_of)
-    tracks = [Track(*track) for track in strings.tracks]
+    new_row = np.empty(len(order), np.int64)
+    new_row[order] = np.arange(len(order))
     memory = memory_table(changes, new_row)
-    return Trace(table, strings, tracks, len(tree_rows), forward, info, memory)
+    none = np.full(len(order) - tree_count, -1, np.int32)
+    table["parent"] = np.concatenate([tree.parent, none])
+    after = np.arange(tree_count, len(order), dtype=np.int32) + 1
+    table["subtree_end"] = np.concatenate([tree.subtree_end, after])
+    del tree, order, new_row, none, after
+    table["caller"] = find_callers(table, tree_count, flows)
+    info = _look_for_gaps(table["external_id"][:tree_count], info)
+    del table["external_id"]
+    forward = link_backward(table, tree_count, thread_of)
+    tracks = [Track(*track) for track in strings.tracks]
+    return Trace(table, strings, tracks, tree_count, forward, info, memory)
 
 
 def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInfo:
@@ -56,7 +61,7 @@ def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInf
     A recording has few. Where most numbers are missing, somebody took operators out of the file,
     and their device work with them. A snippet has a gap after every few operators.
     """
-    ids = np.unique(external_ids[external_ids > 0])
+    ids = distinct(external_ids[external_ids > 0])
     kept, numbered = len(ids), int(ids[-1] - ids[0]) + 1 if len(ids) else 0
     fewest, most = _FEWEST_GAPS
     has_gaps = np.count_nonzero(np.diff(ids) > 1) >= min(max(fewest, kept // _OPS_A_GAP), most)

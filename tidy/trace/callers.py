@@ -17,7 +17,7 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     """
     kind, start = table["kind"], table["start_ns"]
     end = start + table["duration_ns"]
-    caller = np.full(len(kind), -1, np.int64)
+    caller = np.full(len(kind), -1, np.int32)
     op_of = _ops_by_external_id(table, tree_count)
     calls = np.flatnonzero(kind == EventKind.Runtime)
     others = np.arange(tree_count, len(kind))
@@ -38,10 +38,10 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     loose = loose[caller[loose] < 0]
     if len(loose) and len(flows["flow_id"]):
         _follow_flows(caller, loose, flows, table, tree_count, end)
-    return caller.astype(np.int32)
+    return caller
 
 
-def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int64]:
+def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int32]:
     """For each row outside the tree the op that its External id names, -1 for none.
 
     Until 2024 Runtime and device rows without an op carried their own correlation there; where it
@@ -49,7 +49,7 @@ def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int64]:
     """
     ids = table["external_id"]
     ops = np.flatnonzero(ids[:tree_count] != 0)
-    result = np.full(len(ids), -1, np.int64)
+    result = np.full(len(ids), -1, np.int32)
     if not len(ops):
         return result
     ops = ops[np.argsort(ids[ops], kind="stable")]
@@ -74,7 +74,7 @@ def _enclosing(
 
 
 def _follow_flows(
-    caller: NDArray[np.int64],
+    caller: NDArray[np.int32],
     loose: NDArray[np.int64],
     flows: Table,
     table: Table,

@@ -11,6 +11,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from .distinct import distinct
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
@@ -83,7 +84,7 @@ def _first_driver_calls(trace: EventTable) -> dict[int, str]:
 
 
 def _first_ops(trace: EventTable) -> dict[int, str]:
-    ops = np.unique(trace.launching_ops(trace.device_rows))
+    ops = distinct(trace.launching_ops(trace.device_rows))
     ops = ops[ops >= 0]
     ops = ops[trace.kind[ops] == EventKind.TorchOp]
     long, reasons = ops[trace.self_ns[ops] > _LONG_OP_NS], dict[int, str]()

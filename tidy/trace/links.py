@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .distinct import distinct
 from .intervals import count_upto
 from .raw_columns import Rows
 
@@ -152,7 +153,7 @@ def find_forward_threads(table: Table, tree_rows: Rows, flows: Table) -> dict[in
             votes[int(forward_thread[op])][host] += 1
     for small_id, counts in votes.items():
         if not counts:
-            wanted = np.unique(sequence_nr[backward & (forward_thread == small_id)])
+            wanted = distinct(sequence_nr[backward & (forward_thread == small_id)])
             counts.update(thread[forward & np.isin(sequence_nr, wanted)].tolist())
     return {small_id: counts.most_common(1)[0][0] for small_id, counts in votes.items() if counts}
 
