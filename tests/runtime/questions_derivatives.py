@@ -32,7 +32,7 @@ def outcome(t, question):
         flat = [found]
         while any(isinstance(x, tuple) for x in flat):
             flat = [y for x in flat for y in (x if isinstance(x, tuple) else (x,))]
-        result = [found, [x.requires_grad for x in flat]]
+        result = [type(found).__name__, found, [x.requires_grad for x in flat]]
         total = sum((x * x).sum() for x in flat)
         if total.requires_grad:
             again = t.autograd.grad(total, inputs, allow_unused=True, materialize_grads=True)
