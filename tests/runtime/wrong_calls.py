@@ -121,6 +121,7 @@ nn.Linear(2, 3).get_submodule('x.y'); nn.Linear(2, 3).get_parameter('y')
 nn.Linear(2, 3).get_buffer('weight'); nn.Sequential(nn.ReLU())[5]; nn.Sequential(nn.ReLU())[-3]
 nn.Sequential(3); nn.ModuleList([3]); nn.ModuleList(3); nn.ModuleList()['a']; nn.ModuleDict(3)
 nn.ModuleDict({3: nn.ReLU()}); nn.ReLU().to(torch.int32)
+delattr(nn.Linear(2, 3), 'foo')
 # layers
 nn.Conv2d(3, 4, 3, groups=2); nn.Conv2d(4, 3, 3, groups=2); nn.Conv2d(4, 3, 3, groups=0)
 nn.Conv2d(3, 4, 3, padding='x'); nn.Conv2d(4, 3, 3, padding='same', stride=2)
@@ -139,7 +140,7 @@ hooked(torch, 'full_backward_pre', lambda m, o: (1, 2))
 """)
 # Of these the words are PyTorch's, too.
 WORDED = calls("""
-nn.Module()(1); nn.Module(3); nn.Linear(2, 3).foo; delattr(nn.Linear(2, 3), 'foo')
+nn.Module()(1); nn.Module(3); nn.Linear(2, 3).foo
 nn.ModuleDict()['a']; nn.ReLU().train('x'); nn.Embedding(3, 4, padding_idx=5)
 nn.L1Loss(reduction='x')(torch.ones(2), torch.ones(2)); nn.Linear(2); nn.Linear(2, 3, x=4)
 nn.init.kaiming_uniform_(torch.ones(3, 4), nonlinearity='x')
