@@ -48,7 +48,7 @@ def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0, 0)) -> 
 
 def _columns(
     x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int,
-    *, out: Any = None, last: bool = False,
+    out: Any = None, last: bool = False,
 ) -> Any:  # fmt: skip
     """im2col of all windows or of the first `out`: (N, groups, C / groups * kernel, windows).
 
@@ -144,8 +144,8 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
     last = _is_last(len(g), shape)
-    columns = _columns(x, shape[2:], *how, out=g.shape[2:], last=last)
-    found = _by_groups(g, how[-1], last) @ columns.swapaxes(-1, -2)
+    where: Any = (*how, g.shape[2:], last)
+    found = _by_groups(g, how[-1], last) @ _columns(x, shape[2:], *where).swapaxes(-1, -2)
     return (found if last else found.sum(0)).reshape(shape)
 
 
