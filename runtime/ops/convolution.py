@@ -55,8 +55,11 @@ def _columns(
     With the batch `last` it is (groups, C / groups * kernel, windows * N).
     """
     out = out or _lengths(x.shape[2:], kernel, stride, padding, dilation)
-    wide, inner = _wide(x.shape, padding, x, last=last)
-    inner[...] = x
+    if last:
+        wide, inner = _wide(x.shape, padding, x, last=True)
+        inner[...] = x
+    else:
+        wide = _padded(x, padding)
     n, *steps = wide.strides
     strides = [*steps[:1], *(a * d for a, d in zip(steps[1:], dilation, strict=True))]
     strides += [a * s for a, s in zip(steps[1:], stride, strict=True)]

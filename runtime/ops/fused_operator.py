@@ -100,7 +100,8 @@ class FusedOperator:
 
     Args:
         after: is called with the work and all arguments, once the outputs are there.
-        unsaved: which of the tensors may change until backward.
+        unsaved: which of the tensors may change until backward. They are saved all the same where
+            saved tensors are packed, since the work is then made anew.
         guards_output: whether the first output may not.
         takes_rows: whether the arrays need not be contiguous if their last dimension is.
         keeps_format: whether the first output is in channels_last where the first tensor is.
@@ -155,7 +156,8 @@ class FusedOperator:
         for number, out in enumerate(made):
             out._node, out._rg, out.output_nr = node, True, number
         node.inputs = tuple(
-            t if t is None or i in self.unsaved else SavedVariable(t) for i, t in enumerate(tensors)
+            t if t is None or (i in self.unsaved and not hooked) else SavedVariable(t)
+            for i, t in enumerate(tensors)
         )
         node.output = SavedVariable(made[0], True) if self.guards_output else None
         # Who packs saved tensors (checkpoints, say) does not want the work kept either.

@@ -124,6 +124,14 @@ def test_what_a_gru_saved_is_guarded() -> None:
         assert torch.equal(p.grad, grad)
     with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
+    model = _model("GRU")
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        loss = model(x)[0].sum()
+    with torch.no_grad():
+        model.bias_hh_l0.zero_()
+    loss.backward()
+    for p, grad in zip(model.parameters(), wanted, strict=True):
+        assert torch.equal(p.grad, grad)
     loss = model(x)[0].sum()
     with torch.no_grad():
         model.weight_hh_l1.add_(1)
