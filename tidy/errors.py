@@ -51,5 +51,5 @@ class ConfigError(TidyError):
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says went wrong."""
+    """Return what the system says went wrong."""
     return (error.strerror or str(error)).lower()

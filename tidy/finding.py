@@ -170,7 +170,8 @@ class Described(Protocol):
 
 
 def line_of(finding: Described, run: str = "") -> str:
-    """The finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning: ...`.
+    """Return the finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning:
+    ...`.
 
     Args:
         run: what stands for the location where that is not known.
@@ -239,7 +240,7 @@ class Finding:
         return len(self.events)
 
     def line(self, run: str = "") -> str:
-        """The finding as compilers have it; see `line_of`."""
+        """Return the finding as compilers have it; see `line_of`."""
         return line_of(self, run)
 
     def __str__(self) -> str:
@@ -275,7 +276,7 @@ class Judged(Finding):
 
     @classmethod
     def of(cls, finding: Finding) -> Judged:
-        """The finding as its rule has it, where nobody has judged it yet."""
+        """Return the finding as its rule has it, where nobody has judged it yet."""
         if isinstance(finding, Judged):
             return finding
         return cls(**{each.name: getattr(finding, each.name) for each in fields(Finding)})
@@ -323,5 +324,5 @@ Outcome = Checked | Obstacle | Crashed
 
 
 def findings_of(outcomes: Mapping[str, Outcome]) -> list[Finding]:
-    """The findings of all rules that were checked."""
+    """Return the findings of all rules that were checked."""
     return [f for each in outcomes.values() if isinstance(each, Checked) for f in each.findings]

@@ -44,7 +44,9 @@ _PART_OF = {
 
 
 def devices_with_most_work(trace: Trace) -> list[int]:
-    """The devices that have an account, by index: all of them, but where there are too many."""
+    """Return the devices that have an account, by index: all of them, but where there are
+    too many.
+    """
     devices = trace.devices_used
     if len(devices) > MOST_DEVICES:
         devices = tuple(sorted(devices, key=lambda d: -len(trace.rows_of_device(d)))[:MOST_DEVICES])
@@ -54,7 +56,9 @@ def devices_with_most_work(trace: Trace) -> list[int]:
 def make_accounts(
     trace: Trace, window: Window | None = None, waits: RankWaits | None = None
 ) -> tuple[Account, ...]:
-    """One account for each device that had work, or one of the host; arguments as of Accountant."""
+    """Return one account for each device that had work, or one of the host; arguments as of
+    Accountant.
+    """
     return Accountant(trace, window, waits).accounts()
 
 
@@ -75,7 +79,7 @@ class Accountant:
         self._own_code = OwnCode(trace)
 
     def accounts(self) -> tuple[Account, ...]:
-        """One account for each device that had work, or one of the host."""
+        """Return one account for each device that had work, or one of the host."""
         made, not_counted = [], self._not_counted()
         for device, pieces in self._pieces.items():
             known = None if device is None else efficiency_of(self._trace, device, self._window)
@@ -98,7 +102,7 @@ class Accountant:
         }
 
     def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
-        """The accounts of each step that counts."""
+        """Return the accounts of each step that counts."""
         ranges = self._window.finished_ranges
         edges = np.unique(np.array(ranges, np.int64))
         cut = {
@@ -115,7 +119,7 @@ class Accountant:
             yield replace(step, start_ns=start_ns, end_ns=end_ns), tuple(accounts)
 
     def by_line(self, most: int) -> tuple[LineTime, ...]:
-        """The lines that take most time, on the host or on devices."""
+        """Return the lines that take most time, on the host or on devices."""
         sums: dict[tuple[Location | None, str], list[int]] = {}
         for side, stretches in enumerate((self._on_threads(), self.device_pieces())):
             for each in stretches:
@@ -127,12 +131,14 @@ class Accountant:
         return tuple(lines[:most])
 
     def flame_graph(self, *, all_frames: bool = False) -> FlameGraph:
-        """The time by Python frame, module and operator, on the host and on devices."""
+        """Return the time by Python frame, module and operator, on the host and on devices."""
         host, device = self._on_threads(), self.device_pieces()
         return flame_graph(self._trace, host, device, all_frames=all_frames)
 
     def host_pieces(self, device: int | None) -> Stretches:
-        """What the host does in the trace's window while a device is idle; None: all the time."""
+        """Return what the host does in the trace's window while a device is idle; for None, all the
+        time.
+        """
         return host_in_window(self._trace, device, self._host)
 
     def _on_threads(self) -> Iterator[Stretches]:
@@ -145,7 +151,9 @@ class Accountant:
                 yield pieces.at((pieces.row >= 0) & (self._trace.track_id[pieces.row] == track))
 
     def device_pieces(self) -> Iterator[Stretches]:
-        """The time in which each device has work; `kind` is an index into device_work.KINDS."""
+        """Return the time in which each device has work; `kind` is an index into
+        device_work.KINDS.
+        """
         for device, pieces in self._pieces.items():
             if device is not None:
                 yield pieces[0]

@@ -124,7 +124,7 @@ class PartName(NamedTuple):
 
 
 def cause_text(word: str, tensor_cores: bool | None = None) -> str:
-    """How a person reads a cause; a word that is none of the fixed ones stands as it is."""
+    """Say how a person reads a cause; a word that is none of the fixed ones stands as it is."""
     said = TEXT_OF.get(word, word)
     if tensor_cores is None:
         return said

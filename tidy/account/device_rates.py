@@ -76,7 +76,9 @@ class DeviceRates:
 
 @lru_cache(maxsize=64)
 def rates_of(device_name: str) -> DeviceRates | None:
-    """The rates of a device by the name that the profiler wrote; None for one not in the table."""
+    """Return the rates of a device by the name that the profiler wrote; None for one not in the
+    table.
+    """
     if _SLOWER.search(device_name):
         return None
     return next((rates for name, rates in _RATES if name.search(device_name)), None)

@@ -58,7 +58,7 @@ _IN_OPTIMIZER = "Optimizer.step#*"
 
 
 def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-    """For each device row what its name alone says, as an index into `KINDS`."""
+    """Return for each device row what its name alone says, as an index into `KINDS`."""
     result: NDArray[np.int8] = _kinds_of_names(trace)[trace.name_id[rows]]
     return result
 
@@ -85,7 +85,7 @@ def kernels_of_collectives(trace: Trace) -> Rows:
 
 
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-    """For each device row the index of its kind in `KINDS`."""
+    """Return for each device row the index of its kind in `KINDS`."""
     result = kinds_by_name(trace, rows)
     ops = trace.launching_ops(rows)
     unnamed = np.flatnonzero((result == CODE_OF[work_kinds.OTHER]) & (ops >= 0))
@@ -124,7 +124,9 @@ def _convolves(trace: Trace, rows: NDArray[np.int64], op: NDArray[np.int64]) -> 
 
 
 def busy_pieces(trace: Trace, device: int, window: Intervals) -> Stretches:
-    """Time with work inside the window: `kind` is an index into `KINDS`, `row` the work's."""
+    """Return the time with work inside the window: `kind` is an index into `KINDS`, `row` the
+    work's.
+    """
     rows = trace.rows_of_device(device)
     rows = rows[trace.duration_ns[rows] > 0]
     kind = kinds_of(trace, rows)

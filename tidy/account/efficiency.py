@@ -130,7 +130,9 @@ class OpWork:
         return [names[code] for code in codes.tolist()]
 
     def op_of(self, kernels: Rows) -> Rows:
-        """For each device row the index in `rows` of the op that it was launched in, or -1."""
+        """Return for each device row the index in `rows` of the op that it was launched in,
+        or -1.
+        """
         ops = self._trace.launching_ops(kernels)
         if not len(self.rows):
             return np.full(len(kernels), -1, np.int64)
@@ -140,7 +142,7 @@ class OpWork:
 
 
 def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
-    """What a device did in the window, and how fast."""
+    """Return what a device did in the window, and how fast."""
     rows = trace.rows_of_device(device)
     rows = rows[trace.kind[rows] == EventKind.Kernel]
     rows = rows[window.time.contains(trace.start_ns[rows])]

@@ -45,7 +45,7 @@ class HostNames:
         self._words = words
 
     def codes(self, trace: Trace, rows: Rows | slice) -> NDArray[np.int8]:
-        """For each name that rows have the code of its kind, or -1; shape (names,)."""
+        """Return for each name that rows have the code of its kind, or -1; shape (names,)."""
         codes = np.full(max(len(trace.names), 1), _NONE, np.int8)
         used = np.flatnonzero(np.bincount(trace.name_id[rows])).tolist()
         names = [trace.names[name] for name in used]
@@ -143,7 +143,7 @@ _CALLS_HOOKS = re.compile(
 
 
 def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
-    """For each tree row whether it is a hook's, by who calls it.
+    """Tell for each tree row whether it is a hook's, by who calls it.
 
     PyTorch calls the hooks of a module where it calls `forward`, and those of a tensor in the
     engine, below no operator's own function.
@@ -166,7 +166,7 @@ def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
 def names_that(
     holds: Callable[[str], object], trace: Trace, rows: NDArray[np.signedinteger]
 ) -> NDArray[np.bool_]:
-    """For each name whether it is one of these rows' and something holds of it."""
+    """Tell for each name whether it is one of these rows' and something holds of it."""
     result = np.zeros(len(trace.names), bool)
     used = np.flatnonzero(np.bincount(trace.name_id[rows]))
     result[used] = [bool(holds(trace.names[name])) for name in used.tolist()]

@@ -31,7 +31,8 @@ class Turns(NamedTuple):
 
 
 def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) -> Iterator[Turns]:
-    """All turns of a thread with these rows and calls, none of them of no length, in some pieces.
+    """Return all turns of a thread with these rows and calls, none of them of no length, in some
+    pieces.
 
     The first turn is before all events. Pieces fit into a processor's cache, which is several times
     as fast as columns of a long trace.

@@ -71,7 +71,7 @@ class ToldRanges(NamedTuple):
 
 @kept
 def main_track(trace: Trace) -> int:
-    """The track of the thread that runs the steps; -1 where there is no host event at all.
+    """Return the track of the thread that runs the steps; -1 if there is no host event at all.
 
     It is the thread of the steps' ranges, else the one that launches most, else that with most
     operators.
@@ -113,7 +113,7 @@ class HostTime:
         return main_track(self._trace)
 
     def pieces(self, track_id: int) -> ThreadTime:
-        """The pieces of one thread, over all of the trace's time."""
+        """Return the pieces of one thread, over all of the trace's time."""
         if track_id not in self._pieces:
             self._pieces[track_id] = self._cut(track_id)
         return self._pieces[track_id]

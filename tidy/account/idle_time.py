@@ -43,7 +43,8 @@ _KEPT = "_host_in_window"  # where a trace keeps what `host_in_window` found
 
 
 def host_in_window(trace: Trace, device: int | None, host: HostTime | None = None) -> Stretches:
-    """What the host does in the window of its trace while a device is idle; None: all the time.
+    """Return what the host does in the window of its trace while a device is idle; for None, all
+    the time.
 
     Rules and the account of one report ask for the same, so the trace keeps it.
     """
@@ -105,7 +106,7 @@ def _why_late(trace: Trace, before: Rows, launch: Rows) -> Rows:
 
 
 def cut_by_host(host: HostTime, track: int, starts: Rows, ends: Rows) -> Stretches:
-    """The given stretches, cut where a thread turns to something else."""
+    """Return the given stretches, cut where a thread turns to something else."""
     pieces = host.pieces(track)
     if not len(pieces.starts_ns):
         unknown = np.full(len(starts), CODE_OF[UNKNOWN], np.int8)

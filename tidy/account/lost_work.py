@@ -13,14 +13,16 @@ from ..trace import Rows, Trace
 
 
 def graph_launched(trace: Trace, starts_ns: Rows, ends_ns: Rows) -> NDArray[np.bool_]:
-    """Whether a graph was launched in each [start, end], where kernels of graphs are missing."""
+    """Tell whether a graph was launched in each [start, end], where kernels of graphs are
+    missing.
+    """
     if not len(trace.graphs_without_kernels):
         return np.zeros(len(starts_ns), bool)
     return _any_between(trace.start_ns[trace.rows_named("*GraphLaunch*")], starts_ns, ends_ns)
 
 
 def lost_launched(trace: Trace, starts_ns: Rows, ends_ns: Rows) -> NDArray[np.bool_]:
-    """Whether work without any record was launched in each [start, end]."""
+    """Tell whether work without any record was launched in each [start, end]."""
     return _any_between(trace.start_ns[trace.lost_launches], starts_ns, ends_ns)
 
 

@@ -109,6 +109,8 @@ def op_flops(name: str, inputs: Inputs, inputs_id: int) -> int:
 
 
 def op_dtype(name: str, inputs: Inputs, inputs_id: int) -> str:
-    """The dtype of what is multiplied, as the profiler writes it; "" where it is not recorded."""
+    """Return the dtype of what is multiplied, as the profiler writes it; "" if it is not
+    recorded.
+    """
     first = _OPS[name].first
     return str((*inputs.dtypes(inputs_id)[first : first + 1], "")[0])

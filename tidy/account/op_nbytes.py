@@ -56,17 +56,17 @@ class Moved(NamedTuple):
 
 
 def is_elementwise(name: str) -> bool:
-    """Whether `moved` knows what an operator of this name moves, its inputs given."""
+    """Tell whether `moved` knows what an operator of this name moves, its inputs given."""
     return _plain(name) in _KNOWN or name == _COPY or name in _FILLS
 
 
 def computes_elementwise(name: str) -> bool:
-    """Whether an operator makes a new tensor by arithmetic on each element of others."""
+    """Tell whether an operator makes a new tensor by arithmetic on each element of others."""
     return name in _ARITHMETIC
 
 
 def moved(name: str, inputs: Inputs, inputs_id: int) -> Moved | None:
-    """What one call of an elementwise operator moves; None where its inputs do not tell."""
+    """Return what one call of an elementwise operator moves; None if its inputs do not tell."""
     shapes, dtypes = inputs.shapes(inputs_id), inputs.dtypes(inputs_id)
     strides = inputs.strides(inputs_id)
     tensors = []  # dims, bytes of an element, bytes in memory

@@ -24,7 +24,7 @@ class OwnCode:
         self._trace = trace
 
     def rows_of(self, pieces: Stretches) -> Rows:
-        """The rows of pieces; for own code the operator that it starts next, if any."""
+        """Return the rows of pieces; for own code the operator that it starts next, if any."""
         rows = pieces.row
         found = np.flatnonzero(self._is_own[rows] & (rows >= 0)) if len(self._is_own) else ()
         if not len(found):

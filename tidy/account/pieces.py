@@ -25,7 +25,7 @@ class Stretches(NamedTuple):
     row: NDArray[np.int32]
 
     def at(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Stretches:
-        """The chosen ones."""
+        """Return the chosen stretches."""
         return Stretches(
             self.start_ns[chosen], self.end_ns[chosen], self.kind[chosen], self.row[chosen]
         )
@@ -37,19 +37,19 @@ NO_STRETCHES = Stretches(
 
 
 def joined(parts: Iterable[Stretches]) -> Stretches:
-    """All pieces of several, by start."""
+    """Return all pieces of several, by start."""
     parts = list(parts)
     order = np.argsort(np.concatenate([part.start_ns for part in parts]), kind="stable")
     return concatenated(parts).at(order)
 
 
 def concatenated(parts: Sequence[Stretches]) -> Stretches:
-    """All pieces of several, one after the other."""
+    """Return all pieces of several, one after the other."""
     return Stretches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def cut_at(pieces: Stretches, edges_ns: Rows) -> Stretches:
-    """The pieces, parted at each of the given times; `edges_ns` ascending."""
+    """Return the pieces, parted at each of the given times; `edges_ns` ascending."""
     first = np.searchsorted(edges_ns, pieces.start_ns, side="right")
     last = np.searchsorted(edges_ns, pieces.end_ns, side="left")
     which, edge = repeated(np.maximum(last - first, 0) + 1, first)

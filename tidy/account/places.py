@@ -113,7 +113,9 @@ class Places:
         return forward, above
 
     def costliest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
-        """The places with the most time, given rows of any kind (-1 for none) and their time."""
+        """Return the places with the most time, given rows of any kind (-1 for none) and their
+        time.
+        """
         sums = self._sums(rows, spent_ns)
         times = sums[sums > 0]
         least = np.partition(times, -most)[-most] if len(times) > most else 0
@@ -122,7 +124,7 @@ class Places:
         return tuple(found[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
-        """Every place with its time; arguments as for `costliest`."""
+        """Return every place with its time; arguments as for `costliest`."""
         return self._places(self._sums(rows, spent_ns), 1)
 
     def _places(self, sums: NDArray[np.float64], least_ns: float) -> Iterator[Place]:
@@ -162,7 +164,7 @@ class Places:
         return found
 
     def mostly_in(self, rows: Rows, spent_ns: NDArray[np.int64]) -> str:
-        """The name of the innermost Python function or operator that most of the time is in.
+        """Return the name of the innermost Python function or operator that most of the time is in.
 
         "" where no function holds most of it.
         """

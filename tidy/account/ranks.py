@@ -68,11 +68,11 @@ class RankWaits:
     lead_ns: Rows
 
     def at(self, some: NDArray[np.bool_]) -> RankWaits:
-        """Some of the collectives."""
+        """Return some of the collectives."""
         return RankWaits(*(getattr(self, each.name)[some] for each in fields(self)))
 
     def time(self, trace: Trace) -> Intervals:
-        """The time in which they wait, and no other work runs."""
+        """Return the time in which they wait, and no other work runs."""
         starts = trace.start_ns[self.rows]
         others = np.setdiff1d(trace.device_rows, self.rows)
         return Intervals(starts, starts + self.waiting_ns) - trace.time_of(others)
@@ -93,7 +93,9 @@ class _Collectives:
 
 
 def waits_for_ranks(traces: Sequence[Trace]) -> list[RankWaits | None]:
-    """For each of the traces how long its collectives wait for other ranks; None: nothing tells."""
+    """Return for each trace how long its collectives wait for other ranks; None if nothing
+    tells.
+    """
     result: list[RankWaits | None] = [None] * len(traces)
     for job in jobs_of([trace.info for trace in traces]):
         whole = [number for number in job if not traces[number].info.is_thinned]
@@ -108,7 +110,7 @@ def waits_for_ranks(traces: Sequence[Trace]) -> list[RankWaits | None]:
 
 
 def waits_for_devices(trace: Trace) -> RankWaits | None:
-    """The same of the devices that one process drives; None where not several communicate."""
+    """Return the same for the devices that one process drives; None unless several communicate."""
     rows = _communication(trace)
     devices = np.unique(trace.device[rows]).tolist()
     if len(devices) < 2 or trace.info.is_thinned:

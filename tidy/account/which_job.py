@@ -22,7 +22,7 @@ class OfJob(Protocol):
 
 
 def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
-    """The numbers of the traces of each job, in order of the traces given.
+    """Return the numbers of the traces of each job, in order of the traces given.
 
     Ranks of a job have as large a world. If a rank is there several times, ranks of one folder
     belong together; and of these, and of folders that lack ranks, each belongs to the first job

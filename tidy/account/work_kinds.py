@@ -72,7 +72,7 @@ _FIRST = FirstFitting([pattern for _, pattern in _KINDS])
 
 
 def kernel_kinds(names: Iterable[str]) -> list[str]:
-    """The kind of each kernel by its name."""
+    """Return the kind of each kernel by its name."""
     # FBGEMM has embeddings beside its products, and FlashInfer norms beside its attention.
     lower = [name.lower().replace("fbgemm_gpu", "").replace("flashinfer", "") for name in names]
     kinds = [*(kind for kind, _ in _KINDS), OTHER]
@@ -80,7 +80,7 @@ def kernel_kinds(names: Iterable[str]) -> list[str]:
 
 
 def kernel_kind(name: str) -> str:
-    """The kind of one kernel by its name."""
+    """Return the kind of one kernel by its name."""
     return kernel_kinds([name])[0]
 
 
@@ -94,7 +94,7 @@ _CONVOLVES = FirstFitting(
 
 
 def convolve(names: Iterable[str]) -> list[bool]:
-    """For each kernel or operator that is a product whether it is one of a convolution."""
+    """Tell for each kernel or operator that is a product whether it is one of a convolution."""
     return [rank == 0 for rank in _CONVOLVES.find([name.lower() for name in names])]
 
 
@@ -134,5 +134,5 @@ OP_KINDS = (
 
 
 def op_kind(name: str) -> str:
-    """The kind of an operator by its name."""
+    """Return the kind of an operator by its name."""
     return next((kind for kind, pattern in _OP_KINDS if pattern.fullmatch(name)), OTHER)

@@ -57,7 +57,7 @@ def _options(**options: Any) -> dict[str, Any]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext tidy` calls: adds the magic `%%tidy`."""
+    """Add the magic `%%tidy`: `%load_ext tidy` calls this."""
 
     def tidy(line: str, cell: str | None = None) -> None:
         record_cell(shell, line, cell)

@@ -146,7 +146,7 @@ class Recorder:
     _counts_itself = False
 
     def step(self) -> None:
-        """A step of the loop is over.
+        """Note that a step of the loop is over.
 
         For loops without an optimizer, or in which a step is not one of the optimizer's. From its
         first call on optimizers are not counted. Outside of `start()` and `stop()` it does nothing.

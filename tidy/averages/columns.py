@@ -98,7 +98,8 @@ SORT_KEYS = (
 
 
 def column_sorted_by(sort_by: str) -> Column:
-    """The column that a key stands for; PyTorch's older keys say `cuda` or `xpu` for `device`.
+    """Return the column that a key stands for; PyTorch's older keys say `cuda` or `xpu` for
+    `device`.
 
     Raises:
         ValueError: there is no such key.

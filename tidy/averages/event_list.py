@@ -54,14 +54,17 @@ class EventList(list[FunctionEventAvg]):
         return self._events.use_device
 
     def total_average(self) -> FunctionEventAvg:
-        """The sum of all averages under the key "Total"; nested events count in each total."""
+        """Return the sum of all averages under the key "Total"; nested events count in each
+        total.
+        """
         total = FunctionEventAvg("Total", use_device=self.use_device)
         for name in SUMMED:
             setattr(total, name, sum(getattr(event, name) for event in self))
         return total
 
     def sorted_by(self, sort_by: str | None) -> list[FunctionEventAvg]:
-        """The averages, the largest first; equal ones, and all of them for None, keep their order.
+        """Return the averages, the largest first; equal ones, and all of them for None, keep their
+        order.
 
         Raises:
             ValueError: there is no such key.
@@ -82,7 +85,7 @@ class EventList(list[FunctionEventAvg]):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The table that `torch.profiler` prints of these averages, "" where there are none.
+        """Return the table that `torch.profiler` prints of these averages, "" if there are none.
 
         Args:
             sort_by: an attribute, `cpu_time_total` for example; `cuda` in it stands for `device`.
@@ -109,7 +112,7 @@ class EventList(list[FunctionEventAvg]):
         return self.layout(sort_by, options).text() if self else ""
 
     def layout(self, sort_by: str | None, options: TableOptions) -> Table:
-        """The table of at least one average before it is text.
+        """Return the table of at least one average before it is text.
 
         Raises:
             ValueError: an unknown key or unit.

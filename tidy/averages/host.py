@@ -116,7 +116,7 @@ def _repeated(parent: Numbers, key: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def nearest_marked(is_marked: NDArray[np.bool_], parent: NDArray[np.signedinteger]) -> Numbers:
-    """For each row itself or its nearest ancestor that is marked, -1 where none is."""
+    """Return for each row itself or its nearest ancestor that is marked, -1 if none is."""
     nearest = np.append(np.where(is_marked, np.arange(len(parent)), parent), -1)
     while True:
         further = nearest[nearest]

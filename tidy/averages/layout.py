@@ -83,7 +83,7 @@ class Table:
         ]
 
     def text(self) -> str:
-        """The table as PyTorch prints it."""
+        """Return the table as PyTorch prints it."""
         columns = self.columns
         rule = "".join("-" * column.width + _SPACING for column in columns)
         lines = []
@@ -102,7 +102,7 @@ class Table:
         return "".join(column.line(cell) + _SPACING for column, cell in pairs)
 
     def html(self, escape: Callable[[str], str]) -> str:
-        """The table in HTML, for notebooks."""
+        """Return the table in HTML, for notebooks."""
         titles = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
         rows = []
         for row in range(len(self.columns[0].cells)):
@@ -128,12 +128,12 @@ def format_time(time_us: float, unit: str | None = None) -> str:
 
 
 def format_share(time_us: float, total_us: float) -> str:
-    """A percentage of the total, "NaN" where the total is 0."""
+    """Format a percentage of the total, "NaN" if the total is 0."""
     return f"{time_us * 100.0 / total_us:.2f}%" if total_us else "NaN"
 
 
 def format_memory(nbytes: int) -> str:
-    """Two decimals of GB, MB or KB, or whole bytes."""
+    """Format bytes with two decimals of GB, MB or KB, or as whole bytes."""
     for unit, size in _NBYTES.items():
         if abs(nbytes) >= size:
             return f"{nbytes / size:.2f} {unit}"
@@ -148,19 +148,21 @@ def flops_scale(least: int) -> tuple[float, str]:
 
 
 def shortened_name(text: str, width: int | None) -> str:
-    """A name whose end is cut so that the name and the dots fit; PyTorch cuts a bit early."""
+    """Return a name whose end is cut so that the name and the dots fit; PyTorch cuts a bit
+    early.
+    """
     if width is None or len(text) < width - 3:
         return text
     return text[: width - 3] + "..."
 
 
 def shortened_end(text: str, width: int) -> str:
-    """A text whose end is cut where it is too long."""
+    """Return a text whose end is cut where it is too long."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def shortened_path(text: str, width: int) -> str:
-    """A path whose beginning is cut where it is too long."""
+    """Return a path whose beginning is cut where it is too long."""
     if len(text) <= width:
         return text
     end = text[len(text) - width :]
@@ -168,6 +170,6 @@ def shortened_path(text: str, width: int) -> str:
 
 
 def widest(texts: Sequence[Any], most: int | None) -> int:
-    """The width of a column for these texts."""
+    """Return the width of a column for these texts."""
     width = max(len(str(text)) for text in texts) + 4
     return width if most is None else min(width, most)

@@ -102,7 +102,8 @@ def stacks_of_events(
     keys: list[str],
     key_id: NDArray[np.int32],
 ) -> Numbers:
-    """The number of the stack of each function event; of a backward event that of its forward.
+    """Return the number of the stack of each function event; of a backward event that of its
+    forward.
 
     The stack of a backward event itself is only that of the engine. As in
     `EventList._set_backward_stacktraces`, the first event of the forward thread with the same

@@ -55,7 +55,9 @@ class TableOptions:
 
 
 def self_device_ns(rows: Sequence[FunctionEventAvg]) -> int:
-    """Time of kernels, copies and fills; the rows of their ops hold that time once more."""
+    """Return the time of kernels, copies and fills; the rows of their ops hold that time
+    once more.
+    """
     return sum(
         row.self_device_time_total_ns
         for row in rows
@@ -92,7 +94,7 @@ class Printer:
         self._more_frames: list[list[str]] = []
 
     def table(self) -> Table:
-        """The table, with the lines above and below it."""
+        """Return the table, with the lines above and below it."""
         above = [] if self._options.header is None else [self._options.header]
         above += [_TOP_LEVEL] if self._options.top_level_events_only else []
         below = [f"Self CPU time total: {self._time(self._cpu_us)}"]

@@ -119,7 +119,7 @@ class _LinesOfSource:
         return next((each for each in (line, last) if each not in self._occupied), None)
 
     def with_codes(self, codes: Mapping[int, set[str]]) -> bytes | None:
-        """The source with comments; None where Python would read another program."""
+        """Return the source with comments; None if Python would read another program."""
         lines = _WITH_END.findall(self._source.content)
         for number, wanted in codes.items():
             text = lines[number - 1].rstrip(b"\r\n")

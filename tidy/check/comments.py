@@ -43,7 +43,7 @@ class IgnoreComment:
 
 
 def comments_of(source: SourceFile) -> list[IgnoreComment]:
-    """The comments in a source, from top to bottom; none where Python cannot read it."""
+    """Return the comments in a source, from top to bottom; none if Python cannot read it."""
     if "tidy" not in source.text or not source.statements:
         return []
     return [_comment(*found, source) for found in _found(source)]
@@ -90,7 +90,7 @@ def _below(line: int, statements: list[ast.stmt]) -> tuple[int, int]:
 
 
 def begin_of(statement: ast.stmt) -> int:
-    """Its first line, which is that of its first decorator."""
+    """Return the first line of a definition, which is that of its first decorator."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(each.lineno for each in decorators)])
 

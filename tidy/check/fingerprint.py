@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"\d+(,\d{3})*(\.\d+)?( (s|ms|us|[KMG]i?B|bytes)\b)?")
 
 
 def fingerprint(code: str, path: str, function: str, statement: str, message: str) -> str:
-    """A number that stays while lines come and go, variables are renamed, and counts differ.
+    """Return a number that stays while lines come and go, variables are renamed, and counts differ.
 
     Where no source was read ("" is its statement), the message tells findings apart.
     """
@@ -22,7 +22,9 @@ def fingerprint(code: str, path: str, function: str, statement: str, message: st
 
 
 def without_numbers(message: str) -> str:
-    """A message as it reads in each run: counts and times are left open, with their units."""
+    """Return a message as it reads in each run: counts and times are left open, with their
+    units.
+    """
     return _NUMBER.sub("#", message)
 
 

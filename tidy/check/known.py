@@ -113,7 +113,7 @@ def _against_the_rest(share: float) -> float:
 def gone_entries(
     reports: Sequence[CheckedTrace], baseline: Baseline, sources: Sources
 ) -> list[Entry]:
-    """The entries of which nothing was found, as far as these runs can tell.
+    """Return the entries of which nothing was found, as far as these runs can tell.
 
     Their rule was checked, and the function that they are in ran, or is not there any more.
     """

@@ -74,7 +74,7 @@ def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
 
 
 def stretches_in(trace: Trace) -> list[Stretch]:
-    """The steps of a trace, or without steps its whole time."""
+    """Return the steps of a trace, or without steps its whole time."""
     start_ns = trace.start_ns_first if len(trace) else None
     return stretches_of(trace.info.rank, start_ns, trace.span_ns, trace.steps)
 
@@ -82,7 +82,7 @@ def stretches_in(trace: Trace) -> list[Stretch]:
 def stretches_of(
     rank: int | None, start_ns: int | None, span_ns: int, steps: Iterable[Step]
 ) -> list[Stretch]:
-    """The steps of a trace, or without steps its whole time; none where times are no dates.
+    """Return the steps of a trace, or without steps its whole time; none if times are no dates.
 
     Args:
         start_ns: the start of its first event; None if there is none.

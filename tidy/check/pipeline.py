@@ -44,7 +44,7 @@ class CheckSettings:
     warn_from: float = WARN_FROM
 
     def sources(self, root: Path | None = None) -> Sources:
-        """The sources of the project, with paths from its folder or from another root."""
+        """Return the sources of the project, with paths from its folder or from another root."""
         return Sources(root or self.folders[0], self.folders)
 
 
@@ -85,7 +85,9 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
 
 
 def among_ranks(reports: Sequence[CheckedTrace]) -> list[CheckedTrace]:
-    """The reports, in their order; ranks of a job get the time that they wait for the others."""
+    """Return the reports, in their order; ranks of a job get the time that they wait for the
+    others.
+    """
     result = list(reports)
     waits = waits_for_ranks([report.trace for report in reports])
     for job in jobs_of([report.trace.info for report in reports]):

@@ -79,7 +79,7 @@ class Sources:
         self._named: dict[str, Path | None] = {}
 
     def file(self, name: str) -> Path | None:
-        """The source that a trace names, where it is one of the project's; else None.
+        """Return the source that a trace names, where it is one of the project's; else None.
 
         Names and links that lead out of its folders are none of it.
         """
@@ -240,7 +240,7 @@ class SourceFile:
         return frozenset(names)
 
     def region(self, line: int) -> Region:
-        """The statement that a line belongs to; of one that holds others, the line alone."""
+        """Return the statement that a line belongs to; of one that holds others, the line alone."""
         inner = self._innermost(line)
         first = last = line
         if inner is not None and not hasattr(inner, "body"):

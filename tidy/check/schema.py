@@ -17,7 +17,7 @@ _IGNORES_TEXT = "rules that are left out in some files: 'tests/**' = ['TDY4']"
 
 
 def schema_of(rules: Sequence[type[Pattern]]) -> dict[str, Any]:
-    """The schema, with the options of these rules."""
+    """Return the schema, with the options of these rules."""
     options = {
         name: _table({each: _of_option(option) for each, option in known.items()}, rule.summary())
         for rule in rules

@@ -56,11 +56,13 @@ class Settings:
         return None if self.file is None else self.file.parent
 
     def get(self, key: str) -> Any:
-        """The value of a key; where no file gives it, the default."""
+        """Return the value of a key; where no file gives it, the default."""
         return self.values[key].value if key in self.values else KEYS[key].default
 
     def rule_options(self, rules: Iterable[type[Pattern]]) -> dict[str, dict[str, Value]]:
-        """The options that are set, by code and name, or an error about the first wrong one."""
+        """Return the options that are set, by code and name, or an error about the first
+        wrong one.
+        """
         known = {name: rule for rule in rules for name in (rule.code, rule.slug())}
         made: dict[str, dict[str, Value]] = {}
         for choice, name, value in self.rules:
@@ -79,7 +81,9 @@ class Settings:
         return made
 
     def check(self, rules: Sequence[type[Pattern]]) -> RuleOptions:
-        """The options that are set, as plain numbers, after all that names rules named some."""
+        """Return the options that are set, as plain numbers, after all that names rules
+        named some.
+        """
         named = [self.values[key] for key in ("select", "ignore") if key in self.values]
         named += [Value(list(each.codes), each.file, each.key) for each in self.path_ignores]
         for value in named:

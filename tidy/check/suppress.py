@@ -28,7 +28,7 @@ class Comments:
         self._of_files: dict[Path, list[IgnoreComment]] = {}
 
     def of(self, file: Path) -> list[IgnoreComment]:
-        """Those of one file."""
+        """Return the comments of one file."""
         if file not in self._of_files:
             source = self._sources.text_of(file)
             self._of_files[file] = [] if source is None else comments_of(source)

@@ -23,7 +23,8 @@ Table = dict[str, Any]
 
 
 def find_file(start: Path) -> Path | None:
-    """The nearest `tidy.toml` or pyproject.toml with a table [tool.tidy], from a folder upwards.
+    """Return the nearest `tidy.toml` or pyproject.toml with a table [tool.tidy], from a folder
+    upwards.
 
     The search ends at the root of a repository.
     """
@@ -40,7 +41,7 @@ def find_file(start: Path) -> Path | None:
 
 
 def read_table(file: Path) -> tuple[Table, str]:
-    """The settings in a file, and what comes before their keys: "tool.tidy." or ""."""
+    """Return the settings in a file, and what comes before their keys: "tool.tidy." or ""."""
     if file.name != PROJECT_NAME:
         table = _read(file)
         table.pop(_SCHEMA, None)
@@ -52,7 +53,9 @@ def read_table(file: Path) -> tuple[Table, str]:
 
 
 def shown(file: Path) -> str:
-    """The path as messages write it: relative to the working directory where it is below it."""
+    """Return the path as messages write it: relative to the working directory where it is
+    below it.
+    """
     with suppress(OSError, ValueError):
         file = file.relative_to(Path.cwd())
     text = str(file)

@@ -145,11 +145,11 @@ class _Scale:
     waiting: Intervals
 
     def of_a_step(self, each: Rows) -> int:
-        """The mean of what all steps save."""
+        """Return the mean of what all steps save."""
         return min(round(float(each.sum()) / len(self.lengths)), self.step_ns)
 
     def weighed(self, finding: Judged, *, alike: bool) -> Judged:
-        """The finding with what it costs and saves, as severe as what it saves."""
+        """Return the finding with what it costs and saves, as severe as what it saves."""
         edit = finding.edit
         if edit is None:
             return self._with_cost(finding)
@@ -228,7 +228,9 @@ def _ordered(findings: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def importance(finding: Described, saving: Saving | None, cost_ns: int) -> tuple[float | str, ...]:
-    """A key that sorts errors first, then what saves most, or costs most if no saving is known."""
+    """Return a key that sorts errors first, then what saves most, or costs most if no saving is
+    known.
+    """
     matters = saving.middle_ns if saving is not None else cost_ns
     return (
         -(finding.severity == Severity.ERROR),

@@ -35,10 +35,10 @@ def devices(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comp
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The shell's own names of files."""
+    """Return the shell's own names of files."""
     return [CompletionItem(incomplete, type="file")]
 
 
 def folders(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The shell's own names of folders."""
+    """Return the shell's own names of folders."""
     return [CompletionItem(incomplete, type="dir")]

@@ -40,7 +40,7 @@ def report_options_of(options: dict[str, Any], script: str | None = None) -> Rep
 
 
 def settings_for(config_file: str | None, no_config: bool, script: str | None = None) -> Settings:
-    """The configuration that holds for a script, or in the working directory."""
+    """Return the configuration that holds for a script, or in the working directory."""
     if no_config:
         if config_file is not None:
             raise UsageError("--no-config: this does not go together with --config")

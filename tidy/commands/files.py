@@ -125,7 +125,7 @@ class InputFiles:
 
 
 def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
-    """The files that were given, and all files in the given folders that may be traces.
+    """Return the files that were given, and all files in the given folders that may be traces.
 
     Args:
         traces: files, folders, or "-" for standard input.
@@ -251,7 +251,7 @@ def _is(question: Callable[[], bool]) -> bool:
 
 
 def of_step(trace: Trace, step: str | None) -> Trace:
-    """The trace with the window that `--step` asks for; None asks for none."""
+    """Return the trace with the window that `--step` asks for; None asks for none."""
     try:
         return trace if step is None else trace.only_step(step)
     except ValueError as error:

@@ -15,7 +15,9 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def file_size(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    """The number of bytes in `5000000`, `5M` or `0.5 GB`; a usage error where it is none."""
+    """Return the number of bytes in `5000000`, `5M` or `0.5 GB`; raise a usage error if it
+    is none.
+    """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)B?\s*", value, re.IGNORECASE)
     nbytes = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if nbytes < 1:
@@ -55,7 +57,7 @@ def format_option(*forms: str, text: str = "For people or for programs.") -> Opt
 
 
 def number_option(name: str, text: str, default: int | None = None, *, least: int = 0) -> Option:
-    """A whole number; a default that is not 0 is shown."""
+    """Declare an option that is a whole number; a default that is not 0 is shown."""
     return click.option(
         name,
         type=click.IntRange(min=least),
@@ -69,7 +71,7 @@ def number_option(name: str, text: str, default: int | None = None, *, least: in
 def choice_option(
     names: str, words: Sequence[str], text: str, default: str | None = None
 ) -> Option:
-    """One of several words, the first by default."""
+    """Declare an option of several words, the first by default."""
     return click.option(
         *names.split(),
         type=click.Choice(words),
@@ -87,7 +89,7 @@ def path_option(
     *,
     multiple: bool = False,
 ) -> Option:
-    """What the shell completes, given once or several times."""
+    """Declare a path, which the shell completes, given once or several times."""
     return click.option(
         *names.split(), metavar=metavar, multiple=multiple, shell_complete=complete, help=text
     )
@@ -110,14 +112,14 @@ def without_option(name: str, text: str) -> Option:
 
 
 def operands(name: str, metavar: str, *, required: bool = True, count: int = -1) -> Option:
-    """What stands on the command line without a name; -1 for any number of them."""
+    """Declare what stands on the command line without a name; -1 for any number of them."""
     return click.argument(
         name, nargs=count, required=required, metavar=metavar, shell_complete=completion.files
     )
 
 
 def together(*options: Option) -> Option:
-    """Several options, in the order in which help lists them."""
+    """Combine several options, in the order in which help lists them."""
 
     def give(command: Command) -> Command:
         for option in reversed(options):

@@ -43,7 +43,9 @@ class Project:
     def gone(
         self, reports: Sequence[CheckedTrace], baseline: Baseline | None = None
     ) -> list[Entry]:
-        """The entries of the baseline of which nothing was found, as far as the runs tell."""
+        """Return the entries of the baseline of which nothing was found, as far as the runs
+        tell.
+        """
         baseline = self.settings.baseline if baseline is None else baseline
         if baseline is None:
             return []

@@ -95,7 +95,7 @@ class ReportOptions:
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:
-        """The rules to run, after a look at what else could not be done at the end."""
+        """Return the rules to run, after a look at what else could not be done at the end."""
         rules = prepare(
             _codes(self.select),
             _codes(self.ignore),

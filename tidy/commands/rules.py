@@ -18,7 +18,7 @@ _INDENT = " " * 8
 
 
 def list_rules(sources: Sequence[str], form: str) -> str:
-    """All rules, those of further files or modules too, as "text" or "json"."""
+    """Return all rules, those of further files or modules too, as "text" or "json"."""
     rules = load_patterns(sources)
     if form == "json":
         records = [

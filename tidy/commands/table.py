@@ -117,7 +117,9 @@ def _read(inputs: InputFiles, choice: TableChoice) -> Iterator[Trace]:
 
 
 def table_text(trace: Trace, choice: TableChoice, heading: bool, width: int | None) -> str:
-    """The table as PyTorch prints it, made to fit a width if one is given; "" without events."""
+    """Return the table as PyTorch prints it, made to fit a width if one is given; "" without
+    events.
+    """
     averages = choice.averages(trace)
     if not averages:
         return ""
@@ -145,7 +147,7 @@ def table_text(trace: Trace, choice: TableChoice, heading: bool, width: int | No
 
 
 def table_record(trace: Trace, choice: TableChoice) -> dict[str, Any]:
-    """One trace of the JSON document; docs/table.md says what is in it."""
+    """Return one trace of the JSON document; docs/table.md says what is in it."""
     averages = choice.averages(trace)
     rows = averages.sorted_by(choice.sort_key(trace))
     if choice.top_level:

@@ -11,7 +11,9 @@ from ..errors import TidyError, reason_of
 
 
 def error_text(error: Exception) -> str | None:
-    """What to say of an error that is the user's or the system's; None for one of our own."""
+    """Return what to say of an error that is the user's or the system's; None for one of
+    our own.
+    """
     if type(error).__name__ == "NoArgsIsHelpError" and isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, click.ClickException):
@@ -34,7 +36,7 @@ def _is_folder_gone() -> bool:
 
 
 def usage_line(error: click.ClickException) -> str:
-    """The line for an error of the command line, without the program's name before it."""
+    """Return the line for an error of the command line, without the program's name before it."""
     ctx = getattr(error, "ctx", None)
     path = ctx.command_path if ctx is not None else "tidy"
     command = path.partition(" ")[2]
@@ -59,7 +61,7 @@ def usage_line(error: click.ClickException) -> str:
 
 
 def no_such_command(name: str, known: list[str]) -> str:
-    """The line for a command that there is not."""
+    """Return the line for a command that there is not."""
     return _line(name, "", "no such command", _did_you_mean(name, known, "`tidy --help` lists all"))
 
 

@@ -18,7 +18,9 @@ _NOTEBOOK = "a Jupyter notebook, not a {}: `%%tidy` in a cell records it (docs/a
 
 
 def not_a_trace(path: str) -> str | None:
-    """What to say of a file that is a script, a notebook or a summary and no trace; else None."""
+    """Return what to say of a file that is a script, a notebook or a summary and no trace; else
+    None.
+    """
     suffix = Path(path).suffix.lower()
     if has_summary(path):
         return "a summary, which only tidy report takes in place of the trace"

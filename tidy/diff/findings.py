@@ -36,7 +36,7 @@ class FoundPlace:
 
     @classmethod
     def of(cls, finding: Any, severity: str, count: int, share: float | None) -> FoundPlace:
-        """The place of a finding, which is one of a trace or one of a report."""
+        """Return the place of a finding, which is one of a trace or one of a report."""
         at, of_fix = finding.location, finding.fix_place
         file, line, function = (at.file, at.line, at.function or "") if at else ("", 0, "")
         return cls(
@@ -67,7 +67,7 @@ class FoundPlace:
 def changed_findings(
     base: Sequence[FoundPlace], new: Sequence[FoundPlace]
 ) -> tuple[list[FoundPlace], list[FoundPlace]]:
-    """The findings that came and those that went.
+    """Return the findings that came and those that went.
 
     Lines are not read: those of the one run are no longer there when the other one is. So findings
     are the same by rule, file, function and message, and of those that are left by rule, file and

@@ -20,7 +20,7 @@ _MOST_ROWS = 20
 
 
 def to_json(pair: Comparison, exit_code: int, allowed: float | None) -> dict[str, Any]:
-    """The comparison as docs/diff.md describes it. Changes are parts: 0.05 stands for 5 %.
+    """Return the comparison as docs/diff.md describes it. Changes are parts: 0.05 stands for 5 %.
 
     Args:
         allowed: by what part steps may grow; None where nothing is asked.
@@ -77,7 +77,7 @@ def _op(change: OpChange) -> dict[str, Any]:
 
 
 def to_markdown(pair: Comparison, allowed: float | None) -> str:
-    """The comparison for a comment on a pull request."""
+    """Return the comparison for a comment on a pull request."""
     return "\n\n".join(_paragraphs(pair, allowed)) + "\n"
 
 

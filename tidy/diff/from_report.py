@@ -94,7 +94,7 @@ class _Report(msgspec.Struct):
 
 
 def is_report(content: bytes) -> bool:
-    """Whether a file is a JSON report of tidy's and no trace."""
+    """Tell whether a file is a JSON report of tidy's and no trace."""
     head = content[:2000]
     return (
         head.lstrip()[:1] == b"{" and b'"schema_version"' in head and b'"traceEvents"' not in head
@@ -102,7 +102,7 @@ def is_report(content: bytes) -> bool:
 
 
 def side_of_report(path: str, content: bytes) -> Side:
-    """The side that `tidy report --format json` wrote.
+    """Return the side that `tidy report --format json` wrote.
 
     Raises:
         ValueError: this is no such report, or there is no trace in it.

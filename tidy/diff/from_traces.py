@@ -19,7 +19,7 @@ from .side import Side, average_account, slowest_rank
 
 
 def side_of_traces(path: str, reports: Sequence[CheckedTrace]) -> Side:
-    """The side that checked traces are.
+    """Return the side that checked traces are.
 
     Args:
         path: as the user named it.

@@ -34,7 +34,7 @@ class Interval(NamedTuple):
     high: float | None
 
     def widened(self, by: float, spread: float) -> Interval:
-        """The interval that holds this one, and the same seen from a machine `by` slower.
+        """Return the interval that holds this one, and the same seen from a machine `by` slower.
 
         Args:
             by: by what part everything became longer, for whatever reason; -0.1 for shorter.

@@ -33,7 +33,7 @@ class Machine(NamedTuple):
     op_count: int = 0
 
     def width(self, risk: float) -> float:
-        """How many deviations an interval reaches to either side.
+        """Return how many deviations an interval reaches to either side.
 
         That of Student's distribution, as the spread is known from few ops: the median deviation of
         some values tells as much of their spread as the standard deviation of 37 % of them.
@@ -47,7 +47,7 @@ class Machine(NamedTuple):
         return z + first / known + second / known**2
 
     def uncertainty(self, *shares: float) -> float:
-        """The standard deviation of the sum of some ops beside the machine, as logarithm.
+        """Return the standard deviation of the sum of some ops beside the machine, as logarithm.
 
         Args:
             shares: of the sum, that each op has; they add up to 1.
@@ -59,7 +59,7 @@ class Machine(NamedTuple):
 
 
 def machine_of(growths: Iterable[float]) -> Machine:
-    """What the ops of two runs have in common, given how much each grew."""
+    """Return what the ops of two runs have in common, given how much each grew."""
     logs = np.array([log1p(max(each, -0.999)) for each in growths])
     if len(logs) < _FEWEST:
         return Machine()

@@ -59,7 +59,7 @@ OpTable = dict[OpKey, OpRow]
 
 
 def op_table(trace: Trace) -> OpTable:
-    """The rows of the window's steps; none where it has no steps."""
+    """Return the rows of the window's steps; none if it has no steps."""
     starts, ends = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2).T
     if not len(starts):
         return {}
@@ -127,7 +127,7 @@ def _key(sort: str, name: str, shapes: Sequence[Any], location: Location | None)
 
 
 def together(tables: Sequence[OpTable], *, at_once: bool) -> OpTable:
-    """The rows of several traces as those of one.
+    """Return the rows of several traces as those of one.
 
     Args:
         tables: one a trace.

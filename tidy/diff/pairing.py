@@ -46,7 +46,7 @@ class _KeyedRow(NamedTuple):
 
 
 def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
-    """All rows of both tables, each once.
+    """Return all rows of both tables, each once.
 
     Lines move when code is edited above them. So the calls of an op in one function are paired in
     their order where both runs have as many of them, and taken together where they have not. What

@@ -72,7 +72,9 @@ class Difference(NamedTuple):
 
 
 def differences(base: Setting, new: Setting) -> Iterator[Difference]:
-    """All that keeps two runs from being compared. What one of them does not say is no reason."""
+    """Return all that keeps two runs from being compared. What one of them does not say is no
+    reason.
+    """
     if base.framework and new.framework and base.framework != new.framework:
         yield Difference("framework", _two(base.framework, new.framework))
     if base.is_modelled != new.is_modelled and base.devices and new.devices:
@@ -115,7 +117,8 @@ def _differently_recorded(base: Setting, new: Setting) -> Iterator[Difference]:
 
 
 def scale(base: Setting, new: Setting) -> tuple[float, float] | None:
-    """What the times of both are to be multiplied by to be of one kind; None where nothing helps.
+    """Return what the times of both are to be multiplied by to be of one kind; None if nothing
+    helps.
 
     Whether steps can be scaled to those with nothing recorded is chance on a busy machine. Where
     that was done for one of the two alone, it is undone.
@@ -131,7 +134,7 @@ def scale(base: Setting, new: Setting) -> tuple[float, float] | None:
 
 
 def unknown(base: Setting, new: Setting) -> list[str]:
-    """What could not be compared, as one of the two does not say it."""
+    """Return what could not be compared, as one of the two does not say it."""
     names = {"shapes": "shapes", "dtypes": "dtype", "framework": "framework"}
     both = (base, new)
     return [what for name, what in names.items() if not all(getattr(s, name) for s in both)]

@@ -52,7 +52,7 @@ class Side:
         return np.concatenate([np.asarray(each, float) for each in self.runs] or [np.empty(0)])
 
     def scaled(self, by: float) -> Side:
-        """The same run, each of its times multiplied."""
+        """Return the same run, each of its times multiplied."""
         if by == 1:
             return self
         ops = self.ops and {k: replace(r, step_ns=r.step_ns * by) for k, r in self.ops.items()}
@@ -70,7 +70,7 @@ class Side:
         return self.independent_count_of(self.steps_ns)
 
     def independent_count_of(self, times: Series) -> float:
-        """The same of some time in each step."""
+        """Return the same of some time in each step."""
         if self.setting.is_quickest:
             return float(len(times))  # they do not differ by chance
         ends = np.cumsum([len(run) for run in self.runs])[:-1]
@@ -95,7 +95,7 @@ def average_account(
 
 
 def slowest_rank(lengths: Sequence[Series]) -> Series:
-    """Of each step the length on the rank where it is longest, given those of each rank.
+    """Return for each step the length on the rank where it is longest, given those of each rank.
 
     Where ranks have not the same number of steps, it is the steps of the rank that takes longest.
     """

@@ -26,7 +26,7 @@ def side_text(side: Side) -> str:
 
 
 def verdict_text(pair: Comparison) -> str:
-    """The one sentence that a reader takes away."""
+    """Return the one sentence that a reader takes away."""
     step, unit = pair.step, pair.new.setting.unit
     if pair.differences:
         return "not comparable"
@@ -61,7 +61,7 @@ def _no_interval(pair: Comparison) -> str:
 
 
 def notes(pair: Comparison) -> Iterator[str]:
-    """What one has to know to read the rest."""
+    """Return what one has to know to read the rest."""
     for each in pair.overlooked:
         yield f"{each.what} differs: {each.why}"
     if pair.unknown:
@@ -130,7 +130,7 @@ def memory_text(row: tuple[str, int, int]) -> str:
 
 
 def regression_text(least: float | None, allowed: float) -> str:
-    """What `--fail-on-regression` came to."""
+    """Return what `--fail-on-regression` came to."""
     if least is None:
         return f"--fail-on-regression {_percent(allowed)}: not decided, no interval is known"
     said = "a regression" if least > allowed else "no regression"

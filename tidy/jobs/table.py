@@ -94,12 +94,12 @@ class Collectives:
 
 
 def has_own_sizes(operation: str) -> bool:
-    """Whether members of one collective may pass different sizes."""
+    """Tell whether members of one collective may pass different sizes."""
     return any(word in operation for word in _OWN_SIZE)
 
 
 def ends_together(operation: str) -> bool:
-    """Whether no member of a collective is done before all have arrived."""
+    """Tell whether no member of a collective is done before all have arrived."""
     if any(word in operation for word in _NOT_ROOTED):
         return True
     return not any(word in operation for word in _ROOTED)

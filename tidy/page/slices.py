@@ -99,7 +99,8 @@ class StepSlices:
         return int(start_ns), int(self._end_ns[slice_number])
 
     def to_json(self, accountant: Accountant) -> dict[str, Any]:
-        """The slices, with tables of the names, places and inputs that their columns point into.
+        """Return the slices, with tables of the names, places and inputs that their columns point
+        into.
 
         Args:
             accountant: that of the trace, which knows what the host does while devices idle.
@@ -295,7 +296,7 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def matches_to_json(timelines: Iterable[StepSlices], rows: Rows) -> Mapping[str, Any]:
-    """Where the matches of a finding are: the slices in each of these timelines."""
+    """Find where the matches of a finding are: the slices in each of these timelines."""
     slices = [timeline.slices_of(rows) for timeline in timelines]
     return {
         "counts": [len(each) for each in slices],

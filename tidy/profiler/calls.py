@@ -51,19 +51,19 @@ def _kind(file: str) -> int:
 
 
 def is_own(file: str) -> bool:
-    """Whether a file is part of tidy, or was generated."""
+    """Tell whether a file is part of tidy, or was generated."""
     if file == "<string>":  # a namedtuple's, or the program of `python -c`
         return hasattr(sys.modules["__main__"], "__file__")
     return file.startswith(("<frozen ", "<operator ", *_OWN))
 
 
 def is_standard_library(file: str) -> bool:
-    """Whether a file comes with Python."""
+    """Tell whether a file comes with Python."""
     return file.startswith(_LIBRARIES) and not is_installed(file)
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file is part of an installed package."""
+    """Tell whether a file is part of an installed package."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -81,7 +81,7 @@ def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
 
 
 def backward_line(frame: FrameType | None) -> tuple[CodeType, int] | None:
-    """The same for a backward, below whose start the engine's frames are left out."""
+    """Return the same for a backward, below whose start the engine's frames are left out."""
     passed = False
     while frame is not None:
         engine = _kinds[frame.f_code.co_filename] == _ENGINE
@@ -93,7 +93,9 @@ def backward_line(frame: FrameType | None) -> tuple[CodeType, int] | None:
 
 
 def encodable(text: str) -> str:
-    """A text that UTF-8 can hold: names of files that are no Unicode have half surrogate pairs."""
+    """Return a text that UTF-8 can hold: names of files that are no Unicode have half surrogate
+    pairs.
+    """
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -123,7 +125,7 @@ class FrameTexts:
         return self._texts[key]
 
     def function(self, code: CodeType) -> str:
-        """The same with the first line of the function."""
+        """Return the same with the first line of the function."""
         return self.of((code, -1))
 
 
@@ -136,7 +138,7 @@ def _line_at(code: CodeType, offset: int) -> int:
 
 
 def shown_path(file: str, directory: Path) -> str:
-    """A file as reports show it: from `directory` if it lies there, with slashes.
+    """Return a file as reports show it: from `directory` if it lies there, with slashes.
 
     It is shown in full where what is left would look like a library's: `test/train.py`, `code.py`.
     """

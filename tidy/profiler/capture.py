@@ -143,7 +143,7 @@ class EventCapture:
                 self.thread_names.setdefault(thread.native_id, thread.name)
 
     def thread_id(self) -> int:
-        """The system's number of this thread, whose name is noted."""
+        """Return the system's number of this thread, whose name is noted."""
         ident = native_id()
         if ident not in self.thread_names:
             known = {thread.ident: thread.name for thread in threading.enumerate()}
@@ -253,7 +253,7 @@ class EventCapture:
             setprofile(tracing)
 
     def backward(self, run: Any, *args: Any) -> Any:
-        """The same, but what the user wrote for a node is traced (see `_node`)."""
+        """Return the same, but what the user wrote for a node is traced (see `_node`)."""
         if not self.stacks:
             return run(*args)
         ident, start, place = get_ident(), clock(), backward_line(getframe(1))

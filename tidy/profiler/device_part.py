@@ -24,7 +24,7 @@ _VERSIONS = {"cuda_runtime_version": 12040, "cuda_driver_version": 12040}
 
 
 def finish_device(log: ActivityLog, unix_ns: int, threads: SystemThreads) -> DevicePart:
-    """The part without what `link_calls` adds.
+    """Return the part without what `link_calls` adds.
 
     Args:
         unix_ns: Unix time less the time of `time.perf_counter_ns`.
@@ -83,7 +83,7 @@ def _innermost(
 
 
 def wait_for_work() -> None:
-    """The host waits, in modelled time, until all that was seen is done.
+    """Let the host wait, in modelled time, until all that was seen is done.
 
     As PyTorch's profiler does before it stops, so that the recording holds what it has launched.
     """

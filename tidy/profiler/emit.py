@@ -115,7 +115,7 @@ class emit_itt(_Emit):  # noqa: N801
 
 
 def range_text(record: RecordFunction) -> str:
-    """The text of a range: name, number and sizes, as far as the record has them."""
+    """Return the text of a range: name, number and sizes, as far as the record has them."""
     text = record.name
     engine = record.name.startswith(_ENGINE)  # the node inside it says all
     if record.sequence_nr >= 0 and not engine:

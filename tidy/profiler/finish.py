@@ -37,7 +37,7 @@ _external_ids = count(1)  # of all that this process records, as PyTorch's
 
 
 def finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
-    """The piece of a capture that was stopped; `header` says what it was asked for."""
+    """Return the piece of a capture that was stopped; `header` says what it was asked for."""
     collects = gc.isenabled()
     gc.disable()  # it would look through all events again and again, and free nothing
     try:

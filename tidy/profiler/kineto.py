@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def base_of(time_ns: int) -> int:
-    """The `baseTimeNanoseconds` of a trace that begins at a Unix time."""
+    """Return the `baseTimeNanoseconds` of a trace that begins at a Unix time."""
     return time_ns - time_ns % _BASE_STEP_NS
 
 
@@ -138,7 +138,7 @@ class TraceFile:
 def events_of(
     piece: Piece, base: int, first: int = 0, named: set[object] | None = None
 ) -> Iterator[bytes]:
-    """The events of a piece as texts.
+    """Return the events of a piece as texts.
 
     Args:
         base: what times count from, Unix time in nanoseconds.

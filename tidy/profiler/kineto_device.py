@@ -56,7 +56,7 @@ def naming(name: str, pid: int, tid: int, args: Json) -> Json:
 
 
 def ranged(category: str, name: str, track: Place, span: tuple[int, int], args: Json) -> Timed:
-    """An event with a start and an end."""
+    """Return an event with a start and an end."""
     (pid, tid), (start_ns, end_ns) = track, span
     event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "args": args}
     return event, start_ns, end_ns - start_ns

@@ -33,7 +33,7 @@ class MemoryLog:
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     def note(self, made: Any, inputs: Iterable[Any]) -> None:
-        """An operator gave `made` (a tensor, several, or anything else) for `inputs`."""
+        """Note that an operator gave `made` (a tensor, several, or anything else) for `inputs`."""
         if made.__class__ in tensor_types:
             if accelerators and made.device.type != "cpu":
                 return
@@ -71,7 +71,7 @@ class MemoryLog:
             self.changes.append((clock(), get_ident(), key, -nbytes, False))
 
     def failed(self, error: MemoryError) -> None:
-        """An operator ran out of memory; numpy says how much it asked for."""
+        """Note that an operator ran out of memory; numpy says how much it asked for."""
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
         nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize if shape and dtype else 0
         self.changes.append((clock(), get_ident(), 0, nbytes, True))

@@ -107,12 +107,12 @@ class Piece(msgspec.Struct):
         return len(self.events) + len(self.memory)
 
     def packed(self) -> bytes:
-        """The contents of a file for `read`."""
+        """Return the contents of a file for `read`."""
         return _encode(msgspec.structs.replace(self, forward_lines={}))
 
     @staticmethod
     def read(path: Path) -> Piece:
-        """The piece in a file.
+        """Return the piece in a file.
 
         Raises:
             OSError: it cannot be read.

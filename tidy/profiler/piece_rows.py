@@ -19,7 +19,9 @@ from .worker_ranges import append_worker_ranges
 
 
 def to_trace(piece: Piece, header: Mapping[str, Any]) -> Trace:
-    """The trace that reading the exported file gives, with the same events in the same tree."""
+    """Return the trace that reading the exported file gives, with the same events in the
+    same tree.
+    """
     raw = RawColumns()
     append_piece(raw, piece)
     return build_trace(raw, TraceInfo(header=dict(header)))

@@ -27,13 +27,13 @@ _ASKS = (
 
 
 def usable_cpus() -> int:
-    """How many processors this process may use, by its affinity and its container's quota."""
+    """Count how many processors this process may use, by its affinity and its container's quota."""
     quotas = [quota for quota in map(_quota, _QUOTAS) if quota]
     return min([own_cpus(), *quotas])
 
 
 def own_cpus() -> int:
-    """How many processors this process may run on, whatever part of their time it may use."""
+    """Count how many processors this process may run on, whatever part of their time it may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -74,7 +74,9 @@ def _ask_blas() -> Callable[[], int] | None:
 
 
 def machine_facts() -> dict[str, Any]:
-    """What threads compete for: processors, processes of this job here, and the machine's load."""
+    """Return what threads compete for: processors, processes of this job here, and the machine's
+    load.
+    """
     facts: dict[str, Any] = {"processors": usable_cpus()}
     with suppress(OSError, AttributeError):
         facts["load"] = round(os.getloadavg()[0], 1)
@@ -85,7 +87,9 @@ def machine_facts() -> dict[str, Any]:
 
 
 def threads_header() -> dict[str, Any]:
-    """The key for a recording of tidy.runtime, or nothing where numpy's threads are not known."""
+    """Return the key for a recording of tidy.runtime, or nothing if numpy's threads are not
+    known.
+    """
     ask = _ask_blas()
     threads = ask() if ask is not None else 0
     return {HEADER: {"intra_op": threads, **machine_facts()}} if threads else {}

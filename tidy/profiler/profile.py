@@ -150,7 +150,7 @@ class profile:  # noqa: N801 - PyTorch's name
             self._capture.python.stop()
 
     def step(self) -> None:
-        """The next training step begins."""
+        """Begin the next training step."""
         if self not in _running:
             raise UsageError("step() before start(): there is no recording to go on with")
         self._leave_step()
@@ -273,7 +273,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self._trace = None
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """The same with a text that is JSON.
+        """Add the same with a text that is JSON.
 
         Raises:
             UsageError: it is none.

@@ -88,7 +88,7 @@ class StepTracker:
         self._lock = threading.Lock()
 
     def add(self, requester: str) -> None:
-        """A new caller starts where the others are."""
+        """Let a new caller start where the others are."""
         with self._lock:
             self._counts[requester] = self._current
 
@@ -98,7 +98,7 @@ class StepTracker:
             return self._counts.pop(requester, None) is not None
 
     def increment(self, requester: str) -> int:
-        """The caller has made a step; the number of steps made by now."""
+        """Count a step of the caller; return the number of steps made by now."""
         with self._lock:
             count = self._counts.get(requester, self._current) + 1
             self._counts[requester] = count

@@ -50,7 +50,9 @@ _ATOMS = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def describe_all(inputs: Iterable[Any]) -> Signature:
-    """A signature but for its scalars, which `InputTable` turns into texts when there is time."""
+    """Return a signature but for its scalars, which `InputTable` turns into texts when there is
+    time.
+    """
     found = []
     for x in inputs:
         kind = type(x)  # `__class__` may be anything, and may fail
@@ -112,7 +114,7 @@ class InputTable:
         self._numbers = Interner()
 
     def number(self, signature: Signature | None) -> int:
-        """The place in `texts` of what `describe_all` gave; -1 for none."""
+        """Return the place in `texts` of what `describe_all` gave; -1 for none."""
         if signature is None:
             return -1
         # With scalars as texts: 1, 1.0 and True are equal, their texts are not.

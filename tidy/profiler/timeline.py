@@ -75,7 +75,7 @@ class SystemThreads:
         }
 
     def at(self, ident: int, time_ns: int) -> int:
-        """The system's number, or Python's where the system's is not known."""
+        """Return the system's number, or Python's where the system's is not known."""
         turns = self._turns.get(ident)
         if not turns:
             return self._latest.get(ident, ident)
@@ -94,7 +94,7 @@ class OpenSpans(Generic[T]):
         self._open: list[tuple[int, T]] = []
 
     def innermost(self, time_ns: int) -> T | None:
-        """The value of the span that was opened last; None where none is open."""
+        """Return the value of the span that was opened last; None if none is open."""
         while self._coming and self._coming[-1][0] <= time_ns:
             start, end, value = self._coming.pop()
             self._close(start)

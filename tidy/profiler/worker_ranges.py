@@ -63,7 +63,7 @@ def worker_events(pid: int, batches: Sequence[WorkerBatch]) -> Iterator[Timed]:
 def worker_header(
     batches: Iterable[WorkerBatch], functions: Mapping[int, WorkerFunctions] | None = None
 ) -> Mapping[str, Any]:
-    """What the header of a trace says of the workers; nothing where there are none.
+    """Return what the header of a trace says of the workers; nothing if there are none.
 
     Args:
         functions: by process, what workers were seen at.

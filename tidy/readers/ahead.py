@@ -108,7 +108,7 @@ def _cut_some(text: EventText[AnyEvent]) -> list[CutPiece]:
 
 
 def read_pieces(pieces: _Pieces) -> _Read:
-    """The rows of the pieces before the first that does not decode. It runs in a worker."""
+    """Return the rows of the pieces before the first that does not decode. It runs in a worker."""
     rows = RowWriter(Counter())
     decoder = EventDecoder(rows.lost)
     decoder.is_exact, rows.clock.unpadded, has_epoch = pieces.state

@@ -39,7 +39,8 @@ _BOMB_NBYTES = 1 << 28
 
 
 def read_blocks(file: IO[bytes], path: str, warn: Warn, progress: Progress | None = None) -> Blocks:
-    """The text of `file`, which messages call `path`, unpacked and without a byte order mark.
+    """Return the text of `file`, which messages call `path`, unpacked and without a byte order
+    mark.
 
     Raises:
         TraceFormatError: the file is packed in a way that tidy does not read.
@@ -77,7 +78,7 @@ class _Source:
             yield block
 
     def guard(self, unpacked: Blocks) -> Blocks:
-        """The blocks that are not empty.
+        """Return the blocks that are not empty.
 
         Raises:
             TraceFormatError: they are more than any trace unpacks to.

@@ -40,7 +40,7 @@ class EventDecoder:
         self._lost = lost
 
     def decode(self, text: bytes | memoryview) -> list[AnyEvent]:
-        """The events in `text`, a list without its brackets.
+        """Return the events in `text`, a list without its brackets.
 
         All of them are FileEvent, or all of them ExactFileEvent.
 

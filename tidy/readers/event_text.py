@@ -113,7 +113,7 @@ class EventText(Generic[T]):
             yield self.read_piece()
 
     def read_piece(self) -> list[T]:
-        """The events of the next piece."""
+        """Return the events of the next piece."""
         cuts = self._read_on()
         if cuts is None:
             return self._take_last(self._text)

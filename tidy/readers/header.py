@@ -34,12 +34,12 @@ _any_value = msgspec.json.Decoder()
 
 
 def opens_document(text: bytes) -> bool:
-    """Whether the text begins an object and ends before a key at its top level."""
+    """Tell whether the text begins an object and ends before a key at its top level."""
     return _decode(_any_object, text + b'"":0}') is not None
 
 
 def ends_document(text: bytes) -> bool:
-    """Whether the text can stand in a document after its list of events."""
+    """Tell whether the text can stand in a document after its list of events."""
     text = text.strip(_BLANKS)
     if not text or text == b"}":
         return True
@@ -47,13 +47,13 @@ def ends_document(text: bytes) -> bool:
 
 
 def top_level(text: bytes) -> Mapping[str, bytes] | None:
-    """The JSON of each value of an object, by its key; None where the text is not an object."""
+    """Return the JSON of each value of an object, by its key; None if the text is not an object."""
     values = _decode(_raw_values, text)
     return values if values is None else {key: bytes(value) for key, value in values.items()}
 
 
 def read_header(head: bytes, tail: bytes | None, warnings: list[str]) -> dict[str, Any]:
-    """The keys before and after the list of events, decoded.
+    """Return the keys before and after the list of events, decoded.
 
     Args:
         head: text before the list of events, `{"key": ..., `; empty for a bare array.

@@ -47,7 +47,7 @@ _REPLACEMENT = "\ufffd".encode()
 
 
 def mend(text: bytes, repairs: Counter[str]) -> bytes | None:
-    """The mended text, or None where it needs no mending or is beyond it; `repairs` counts."""
+    """Return the mended text, or None if it needs no mending or is beyond it; `repairs` counts."""
     mendings = Counter[str]()
     try:
         text.decode()

@@ -40,7 +40,7 @@ _MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 
 def last_borders(text: bytes, first: int = 0) -> list[int]:
-    """The last places in `text`, after `first`, where an event seems to start, in order."""
+    """Return the last places in `text`, after `first`, where an event seems to start, in order."""
     for start in (max(first, len(text) - _NEAR_END), first):
         for border in (_EVENT_BORDER, _ANY_BORDER):
             places = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
@@ -68,7 +68,7 @@ class Salvage(Generic[T]):
     _mends_groups: bool = False
 
     def add(self, text: bytes, is_last: bool) -> list[T]:
-        """The events of one piece; `is_last` means that nothing follows it in the file."""
+        """Return the events of one piece; `is_last` means that nothing follows it in the file."""
         self._events, self.rest = [], b""
         borders = [m.end() for m in _EVENT_BORDER.finditer(text)]
         borders = borders or [m.end() for m in _ANY_BORDER.finditer(text)]

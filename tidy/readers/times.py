@@ -32,7 +32,7 @@ _ROUND_FRACTIONS = frozenset({0, 2, 5, 8, 25, 50, 75})
 
 
 def needs_decimals(events: Sequence[FileEvent]) -> bool:
-    """Whether the times have more digits than a binary float: large, and not whole."""
+    """Tell whether the times have more digits than a binary float: large, and not whole."""
     sample = events if len(events) < 200 else [*events[:100], *events[-100:]]
     return any(abs(e.ts) > FLOAT_EXACT_US and e.ts % 1 for e in sample)
 
@@ -78,7 +78,7 @@ class Clock:
             self.unpadded = _has_unpadded_decimals(t for e in exact for t in (e.ts, e.dur))
 
     def read(self, events: list[Any]) -> tuple[list[Any], Nanoseconds, Nanoseconds]:
-        """The events whose time is known, their starts and their durations."""
+        """Return the events whose time is known, their starts and their durations."""
         starts, durations = _floats([e.ts for e in events]), _floats([e.dur for e in events])
         good = np.abs(starts) < LARGEST_US
         # Some broken device events carry 0 while all others have an epoch (kineto issue #109).
@@ -109,7 +109,7 @@ def _floats(times_us: list[Any]) -> NDArray[np.float64]:
 
 
 def to_float(time_us: float | Decimal) -> float:
-    """The nearest binary float; NaN for a signalling NaN, which `float` refuses."""
+    """Return the nearest binary float; NaN for a signalling NaN, which `float` refuses."""
     is_signal = isinstance(time_us, Decimal) and time_us.is_snan()
     return NO_NUMBER if is_signal else float(time_us)
 

@@ -21,7 +21,7 @@ def is_tar(head: bytes) -> bool:
 def untar(
     blocks: Iterator[bytes], block_nbytes: int, path: str, warn: Callable[[str], None]
 ) -> Iterator[bytes]:
-    """The text of the member that is a trace, in blocks of at most `block_nbytes`.
+    """Return the text of the member that is a trace, in blocks of at most `block_nbytes`.
 
     Raises:
         TraceFormatError: there is no such member, or several.

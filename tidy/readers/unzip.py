@@ -28,7 +28,7 @@ _LOST = "the zip archive is damaged or cut off; what comes after the damage is l
 def unzip(
     blocks: Iterator[bytes], block_nbytes: int, path: str, warn: Callable[[str], None]
 ) -> Iterator[bytes]:
-    """The text of the member that is a trace, in blocks of at most `block_nbytes`.
+    """Return the text of the member that is a trace, in blocks of at most `block_nbytes`.
 
     Raises:
         TraceFormatError: there is no such member, or several, or it is packed in another way.
@@ -95,7 +95,7 @@ class _Archive:
         return name
 
     def unpack(self) -> Iterator[bytes]:
-        """The content of the current member."""
+        """Return the content of the current member."""
         if self._flags & _ENCRYPTED:
             raise TraceFormatError(self._path, "this is an encrypted zip archive; unpack it first")
         if self._method == _DEFLATED:

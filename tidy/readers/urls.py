@@ -59,7 +59,7 @@ def files_at(url: str, endings: tuple[str, ...]) -> list[str] | None:
 
 
 def url_nbytes(url: str) -> int:
-    """The size of a file; 0 if it is not known."""
+    """Return the size of a file; 0 if it is not known."""
     try:
         files, path = _storage(url)
         return int(files.size(path) or 0)

@@ -46,7 +46,7 @@ class Task(Generic[A, R]):
         self._results, self.is_over = [*results], True
 
     def result(self) -> R:
-        """What the function returned; where the worker failed it is called here."""
+        """Return what the function returned; if the worker failed it is called here."""
         return self._results[0] if self._results else self._function(self.argument)
 
 
@@ -136,7 +136,9 @@ class Workers:
         return [each.process.pid for each in self._alive]
 
     def take_memory(self, nbytes: int) -> int | None:
-        """The number of the memory that was taken longest ago; None where so much fits in none."""
+        """Return the number of the memory that was taken longest ago; None if so much fits
+        in none.
+        """
         if not self.memory or nbytes > self.memory[0].nbytes:
             return None
         self._taken = (self._taken + 1) % len(self.memory)
@@ -186,7 +188,9 @@ class Workers:
 
 
 def best_method() -> str:
-    """A fork starts at once, but must not happen beside threads, nor on macOS or Windows."""
+    """Return how to start processes: a fork starts at once, but must not happen beside threads, nor
+    on macOS or Windows.
+    """
     is_safe = sys.platform == "linux" and threading.active_count() == 1
     return "fork" if is_safe else "spawn"
 

@@ -56,7 +56,7 @@ class Reduced:
 
 
 def is_few(paths: Sequence[str]) -> bool:
-    """Whether the traces of all files may be in memory together, as far as sizes tell."""
+    """Tell whether the traces of all files may be in memory together, as far as sizes tell."""
     return len(paths) <= _MOST_FILES and not has_text(paths, _MOST_NBYTES + 1)
 
 

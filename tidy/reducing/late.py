@@ -115,11 +115,11 @@ class _Job:
             self._members[place] = rows[known[rows] & inside]
 
     def members(self, place: int) -> Ints:
-        """The collectives of a rank that count, as members of `matched`."""
+        """Return the collectives of a rank that count, as members of `matched`."""
         return self._members[place]
 
     def waiting_ns(self, place: int) -> int:
-        """How long a rank waits in them."""
+        """Return how long a rank waits in them."""
         return int(self.waits.waiting_ns[self.members(place)].sum())
 
     def late(self, place: int, rule: LateRank) -> int | None:

@@ -212,6 +212,6 @@ def answer_of(call: FileCall, left: dict[str, Any]) -> Any:
 
 
 def in_a_line(error: BaseException) -> str:
-    """An error of any kind, on one line that is not long."""
+    """Return an error of any kind, on one line that is not long."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

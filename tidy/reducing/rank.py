@@ -58,7 +58,7 @@ class RankSettings:
     command: str = ""
 
     def for_checks(self) -> CheckSettings:
-        """The rules and settings; rules are loaded once in a process."""
+        """Return the rules and settings; rules are loaded once in a process."""
         if not _made or _made[0][0] != self:
             rules = prepare(self.select, self.ignore, self.patterns, settings=self.config)
             made = CheckSettings(
@@ -283,7 +283,7 @@ def _origin(file: RankFile) -> Origin:
 
 
 def window_asked(trace: Trace, file: RankFile, settings: RankSettings) -> Trace:
-    """The trace without steps that an earlier one holds, or with the one that is asked for.
+    """Return the trace without steps that an earlier one holds, or with the one that is asked for.
 
     Raises:
         _Failed: it has no such step.

@@ -123,7 +123,9 @@ def print_account(
 
 
 def left_out_texts(account: Account) -> Iterator[str]:
-    """What the window leaves out, the longest first, and where the time outside of it went."""
+    """Return what the window leaves out, the longest first, and where the time outside of
+    it went.
+    """
     alike = dict[tuple[str, str], list[LeftOut]]()
     for each in account.window.left_out:
         alike.setdefault(("" if each.step else each.label, each.reason), []).append(each)
@@ -152,12 +154,12 @@ def _at(part: Part) -> str:
 
 
 def place_of(part: Part) -> Place | None:
-    """The costliest place of a part that says something; None if there is none."""
+    """Return the costliest place of a part that says something; None if there is none."""
     return next((each for each in part.places if each.location or each.name), None)
 
 
 def place_text(place: Place, room: int) -> str:
-    """The location of a place or, without one, the name of its operator or kernel."""
+    """Return the location of a place or, without one, the name of its operator or kernel."""
     return location_text(place.location, room) if place.location else _short_name(place.name, room)
 
 
@@ -201,7 +203,7 @@ def window_text(window: Window) -> str:
 
 
 def bar_text(account: Account, width: int) -> str:
-    """The bar without colours, `width` characters."""
+    """Return the bar without colours, `width` characters."""
     return "".join(blocks for _, blocks in _stretches_of_bar(account, width))
 
 
@@ -216,7 +218,9 @@ def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]
 
 
 def fills_of(account: Account) -> list[str]:
-    """The character that each part has in the bar: neighbours differ, also without colours."""
+    """Return the character that each part has in the bar: neighbours differ, also without
+    colours.
+    """
     fills = list[str]()
     for part in account.parts:
         choice = _FILLS[part.part]
@@ -247,7 +251,7 @@ def part_text(part: Part) -> str:
 
 
 def besides_text(part: Part) -> str:
-    """The function that most of a part is in, or the finer kinds that it is made of."""
+    """Return the function that most of a part is in, or the finer kinds that it is made of."""
     if _may_wait(part):
         return "waiting included"
     if part.calls:

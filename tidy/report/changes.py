@@ -61,7 +61,7 @@ class OneOfSeveral:
 
 
 def compare(reports: Sequence[CheckedTrace]) -> list[OneOfSeveral]:
-    """Each recording, in order, with what changed since the one before."""
+    """Return each recording, in order, with what changed since the one before."""
     changed = [_changes(before, after) for before, after in pairwise(reports)]
     return [OneOfSeveral(*each) for each in zip(reports, [None, *changed], strict=False)]
 
@@ -79,7 +79,7 @@ def changes_text(recordings: Sequence[OneOfSeveral]) -> list[str]:
 
 
 def changes_to_json(recordings: Sequence[OneOfSeveral]) -> list[dict[str, Any]]:
-    """The same for programs; docs/report.schema.json describes it."""
+    """Return the same for programs; docs/report.schema.json describes it."""
     return [
         {
             "steps": each.steps and {"first": each.steps[0], "last": each.steps[1]},

@@ -50,7 +50,7 @@ class ReportConsole(Console):
         return columns if self.cuts else _NO_LIMIT
 
     def fitted(self, path: str, columns: int) -> str:
-        """A path that fits, or all of it where nothing is cut."""
+        """Return a path that fits, or all of it where nothing is cut."""
         return shortened(path, self.room(columns))
 
     def show(self, text: Text | str = "", hang: int | None = None) -> None:
@@ -88,7 +88,7 @@ class ReportConsole(Console):
 
 
 def make_console(file: IO[str], width: int | None = None) -> ReportConsole:
-    """A console that writes to `file`; with colours only to standard output.
+    """Return a console that writes to `file`; with colours only to standard output.
 
     Args:
         width: the number of columns. None takes that of `COLUMNS` or of the terminal, as far as

@@ -24,7 +24,7 @@ _MOST_JOBS = 5  # of distributed ones
 
 
 def to_annotations(results: Results) -> Iterator[str]:
-    """The lines to print, and the report's last line after them."""
+    """Return the lines to print, and the report's last line after them."""
     sources = Sources(results.root)
     for path, problem in results.unreadable.items():
         yield command("error", f"{path}: {problem}", title="tidy")
@@ -85,7 +85,7 @@ def _where(place: SourcePlace) -> dict[str, object]:
 
 
 def command(kind: str, text: str, **properties: object) -> str:
-    """One workflow command: `::warning title=...::text`, all of it escaped."""
+    """Return one workflow command: `::warning title=...::text`, all of it escaped."""
     given = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{kind} {given}::{_data(text)}"
 

@@ -39,7 +39,7 @@ def document(
 
 
 def results_to_json(results: Results) -> dict[str, Any]:
-    """The document that `tidy report --format json` writes."""
+    """Return the document that `tidy report --format json` writes."""
     reports = results.summaries
     counts = {s.label: sum(report.counts[s] for report in reports) for s in Severity}
     return document(
@@ -61,7 +61,7 @@ def results_to_json(results: Results) -> dict[str, Any]:
 
 
 def report_to_json(report: CheckedTrace | Summary) -> dict[str, Any]:
-    """One trace: the run, the findings, and what could not be checked."""
+    """Return one trace: the run, the findings, and what could not be checked."""
     return _report(summary_of(report))
 
 

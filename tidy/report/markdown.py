@@ -38,7 +38,7 @@ _REFERENCE = re.compile(
 
 
 def to_markdown(results: Results) -> str:
-    """The whole report."""
+    """Return the whole report."""
     return "\n\n".join(_paragraphs(results)) + "\n"
 
 

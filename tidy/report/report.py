@@ -17,7 +17,7 @@ class Report(CheckedTrace):
         return cls(**{each.name: getattr(checked, each.name) for each in fields(checked)})
 
     def to_json(self) -> dict[str, Any]:
-        """The report as `docs/report.schema.json` describes it."""
+        """Return the report as `docs/report.schema.json` describes it."""
         from .json_report import report_to_json
 
         return report_to_json(self)

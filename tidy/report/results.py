@@ -68,7 +68,7 @@ class Results:
         return _by_severity((each, place) for each in self.sections for place in each.accepted)
 
     def of(self, severity: Severity) -> list[tuple[Section, PlaceOnRanks]]:
-        """The findings of one severity."""
+        """Return the findings of one severity."""
         return [each for each in self.places if each[1].finding.severity == severity]
 
 

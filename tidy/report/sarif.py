@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 def to_sarif(results: Results) -> Json:
-    """The log, with as many results as GitHub takes: those that matter most."""
+    """Return the log, with as many results as GitHub takes: those that matter most."""
     made = _results(results)
     count = min(len(made), MOST_RESULTS)
     while True:

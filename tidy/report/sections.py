@@ -155,7 +155,7 @@ class Section:
 
 
 def make_sections(reports: Iterable[CheckedTrace | Summary]) -> list[Section]:
-    """One section a job, in order of the traces given."""
+    """Return one section a job, in order of the traces given."""
     summaries = list(map(summary_of, reports))
     jobs = jobs_of([each.run for each in summaries])
     sections = list[Section]()

@@ -28,14 +28,14 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO
 
 
 def render(reports: Sequence[CheckedTrace | Summary], top: int = 0, width: int = PIPE_WIDTH) -> str:
-    """The report as plain text."""
+    """Return the report as plain text."""
     file = io.StringIO()
     print_report(make_console(file, width), reports, top)
     return file.getvalue()
 
 
 def summary(reports: Sequence[CheckedTrace | Summary]) -> str:
-    """The last line of the report, as `2 warnings, 1 info`."""
+    """Return the last line of the report, as `2 warnings, 1 info`."""
     return _summary_line(make_sections(reports)).plain
 
 

@@ -10,7 +10,9 @@ from ..trace import Location, printable
 
 
 def share_text(share: float) -> str:
-    """A percentage with one decimal: `29.7%`; `<0.1%` for less than that but more than nothing."""
+    """Return a percentage with one decimal: `29.7%`; `<0.1%` for less than that but more than
+    nothing.
+    """
     return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 

@@ -267,7 +267,7 @@ def replay_is_off_text(fidelity: Fidelity, unit: str) -> str:
 
 
 def slowest_after_all(section: Section) -> Summary:
-    """The rank whose step is longest after all fixes."""
+    """Return the rank whose step is longest after all fixes."""
     return max(section.reports, key=lambda each: (each.replay.step_ns_after or (-1, -1))[1])
 
 

@@ -22,7 +22,7 @@ _PRIME = 1_000_003
 
 
 def align(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
-    """The indexes of numbers that are paired, ascending in both."""
+    """Return the indexes of numbers that are paired, ascending in both."""
     if len(one) == len(other) and (one == other).all():
         every = np.arange(len(one))
         return every, every

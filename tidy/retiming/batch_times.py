@@ -55,7 +55,7 @@ def fetched(
     batches: Sequence[WorkerBatch],
     span: tuple[int, int],
 ) -> Fetched:
-    """The fetches of a recording.
+    """Return the fetches of a recording.
 
     Args:
         steps: on the same times.
@@ -111,7 +111,7 @@ def _epochs(
 
 
 def as_in_light_steps(full: Fetched, light: Fetched, times: TimeMap) -> list[WorkerBatch]:
-    """The batches of full steps, by start, ready as those of the light steps were.
+    """Return the batches of full steps, by start, ready as those of the light steps were.
 
     Where no light step tells they keep their place among what the main thread did.
 

@@ -25,7 +25,7 @@ _QUICKEST = 5  # one in so many of the steps with nothing recorded
 
 
 def is_disturbed(queued_ns: int, recorded_ns: int) -> bool:
-    """Whether threads of the script waited for processors while it was recorded.
+    """Tell whether threads of the script waited for processors while it was recorded.
 
     Where something of the script's works beside its steps this tells nothing: they may wait for
     each other.
@@ -34,7 +34,8 @@ def is_disturbed(queued_ns: int, recorded_ns: int) -> bool:
 
 
 def works_beside(beside_ns: int, recorded_ns: int) -> bool:
-    """Whether threads of the script computed beside its steps, for so long, as a producer does.
+    """Tell whether threads of the script computed beside its steps, for so long, as a producer
+    does.
 
     How long a step waits for them is the script's own, so that its quickest steps are not true.
     """
@@ -42,7 +43,7 @@ def works_beside(beside_ns: int, recorded_ns: int) -> bool:
 
 
 def undisturbed(light: LightSteps) -> LightSteps:
-    """The steps with each part as long as in the quickest of the steps that are like it.
+    """Return the steps with each part as long as in the quickest of the steps that are like it.
 
     Steps of a run with devices stay as they are; so does a step that is like too few others.
     """
@@ -72,6 +73,6 @@ def undisturbed(light: LightSteps) -> LightSteps:
 
 
 def quickest_of(steps: list[BareStep]) -> list[BareStep]:
-    """The steps with nothing recorded that were disturbed least."""
+    """Return the steps with nothing recorded that were disturbed least."""
     in_order = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
     return in_order[: max(FEWEST_STEPS, len(steps) // _QUICKEST)]

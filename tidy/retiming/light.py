@@ -122,7 +122,7 @@ def slow_at_first(lengths_ns: ArrayLike, waited_ns: ArrayLike, later_ns: ArrayLi
 
 
 def light_steps(raw: RawColumns, ends_ns: list[list[int]], main: Track) -> LightSteps | None:
-    """The lightly recorded steps; None where they are too few.
+    """Return the lightly recorded steps; None if they are too few.
 
     Args:
         ends_ns: the ends of steps, a list for each piece. What came before the first of them only

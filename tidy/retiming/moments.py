@@ -41,7 +41,7 @@ class Moments:
     is_device: bool
 
     def within(self, step: int) -> Moments:
-        """The moments of a step."""
+        """Return the moments of a step."""
         order, steps = self._by_step
         some = order[slice(*np.searchsorted(steps, (step, step + 1)))]
         times_ns, labels = self.times_ns[some], self.labels[some]
@@ -61,7 +61,7 @@ def moments_of(
     names: Interner,
     given: tuple[Numbers, Numbers] | None = None,
 ) -> dict[Track, Moments]:
-    """The moments of each track.
+    """Return the moments of each track.
 
     Args:
         steps: times of the host, [start, end) each, ascending.
@@ -115,14 +115,14 @@ class HostTimes(NamedTuple):
 
 
 def host_times(table: dict[str, Column]) -> HostTimes:
-    """The starts and ends of ops and ranges: recording them takes the host's time."""
+    """Return the starts and ends of ops and ranges: recording them takes the host's time."""
     rows = np.flatnonzero(np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation)))
     starts = table["start_ns"][rows]
     return HostTimes(np.sort(starts), np.sort(starts + table["duration_ns"][rows]))
 
 
 def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]] | Numbers) -> Numbers:
-    """The index of the step that each time is in, -1 for none."""
+    """Return the index of the step that each time is in, -1 for none."""
     if not len(steps):
         return np.full(len(times_ns), -1, np.int64)
     starts, ends = np.array(steps, np.int64).T

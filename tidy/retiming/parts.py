@@ -48,7 +48,7 @@ class Parts:
 def common_parts(
     light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = False
 ) -> Parts | None:
-    """The parts that steps with nothing recorded and lightly recorded ones have in common.
+    """Return the parts that steps with nothing recorded and lightly recorded ones have in common.
 
     Args:
         is_disturbed: whether neither kind of steps says how often something takes longer.

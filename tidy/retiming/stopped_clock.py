@@ -50,7 +50,7 @@ class StoppedClock:
         self._shown = np.maximum.accumulate(self._since - self._taken[:-1])
 
     def at(self, times_ns: Numbers) -> Numbers:
-        """What it shows at recorded times."""
+        """Return what it shows at recorded times."""
         found = times_ns
         if len(self._since):
             upto = np.searchsorted(self._since, times_ns, side="right")
@@ -60,7 +60,7 @@ class StoppedClock:
 
 
 def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
-    """How long to stand at an event, so that something is as long as it is unrecorded.
+    """Return how long to stand at an event, so that something is as long as it is unrecorded.
 
     Args:
         step_ns: how long it is when the clock stands so long; the longer, the shorter.
@@ -71,7 +71,8 @@ def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
 
 
 def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:
-    """What the bounds of parts become, a row for each step, when the parts have these lengths.
+    """Return what the bounds of parts become, a row for each step, when the parts have these
+    lengths.
 
     What is between two steps stays between them.
     """

@@ -47,7 +47,7 @@ class TimeMap:
     counterparts: list[int]
 
     def of(self, track: Track, times_ns: Numbers) -> Numbers:
-        """What times of a track become."""
+        """Return what times of a track become."""
         recorded, given = self.known.get(track, self.known[self.main])
         return interpolated(recorded, given, times_ns)
 
@@ -70,7 +70,7 @@ def time_map(
     light: LightSteps,
     waited_ns: Numbers,
 ) -> TimeMap | None:
-    """How the times of full steps become those of light ones; None where these are too unlike.
+    """Return how the times of full steps become those of light ones; None if these are too unlike.
 
     Args:
         table, flows, strings: what was recorded in full.

@@ -43,7 +43,7 @@ def is_paced_by_devices(light: LightSteps) -> bool:
 
 
 def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
-    """The steps as they are with nothing recorded, given such steps; none gets longer.
+    """Return the steps as they are with nothing recorded, given such steps; none gets longer.
 
     None where recording alone cannot have made the light ones so much longer: something else did.
     """
@@ -52,7 +52,7 @@ def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
 
 
 def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
-    """The steps as long as the given ones with nothing recorded, whatever made them longer.
+    """Return the steps as long as the given ones with nothing recorded, whatever made them longer.
 
     That is the host's part of them. Devices take as long as they do, so that steps stay longer
     where these set the pace.
@@ -73,7 +73,7 @@ class HostOnly:
         self._bounds = np.array(light.recorded, np.int64).ravel()
 
     def calibrated(self, bare: list[BareStep]) -> LightSteps:
-        """The steps as they are with nothing recorded, or as near as plausible."""
+        """Return the steps as they are with nothing recorded, or as near as plausible."""
         wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
         event_ns = calibrate(self._typical, wanted)
         parts = None if self._light.has_device else common_parts(self._light, bare)
@@ -82,7 +82,8 @@ class HostOnly:
         return self._taken_off(self._clock(event_ns, parts), event_ns)
 
     def scaled(self, bare: list[BareStep]) -> LightSteps:
-        """The steps, and their parts where these were timed, no longer than with nothing recorded.
+        """Return the steps, and their parts where these were timed, no longer than with nothing
+        recorded.
 
         Half of the steps with nothing recorded are as short in each part, or shorter.
         """
@@ -166,7 +167,8 @@ class WithDevice(HostOnly):
         return super().calibrated(bare)
 
     def scaled(self, bare: list[BareStep]) -> LightSteps:
-        """The steps with the host's times scaled, so that they are no longer than the given ones.
+        """Return the steps with the host's times scaled, so that they are no longer than the given
+        ones.
 
         Where devices keep them longer, that does not tell by how much: then by as much as the step
         would have to be.

@@ -60,7 +60,7 @@ class RuntimePieces:
 
     @staticmethod
     def shown_path(file: str) -> str:
-        """A file of the user as locations have it."""
+        """Return a file of the user as locations have it."""
         return shown_path(file, Path.cwd())
 
     def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
@@ -88,7 +88,7 @@ class RuntimePieces:
         _append_range(raw, EventKind.Other, SPAN, SPAN_TRACK, start_ns, end_ns)  # its last text
 
     def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[bytes]:
-        """Its events as they stand in the file, once they alone are appended."""
+        """Return its events as they stand in the file, once they alone are appended."""
         piece = self._piece
         if times is not None:
             table, _ = self._raw.join()
@@ -265,7 +265,7 @@ class Assembly:
         return times
 
     def finish(self, title: str, more: Json, warnings: list[str]) -> Trace:
-        """The trace, with `more` keys beside the events."""
+        """Return the trace, with `more` keys beside the events."""
         times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": self.base_ns}
         batches = self.shown_batches()
         workers = worker_header(batches, self.worker_functions)
@@ -290,7 +290,7 @@ class Assembly:
         return {"idle": round(self.idle_ns / self.recorded_ns, 2)}
 
     def shown_batches(self) -> list[WorkerBatch]:
-        """The batches of workers where the trace has them."""
+        """Return the batches of workers where the trace has them."""
         if self._batches is not None:
             return self._batches
         return self._piece_times.moved(self._piece_times.within(self.worker_batches))

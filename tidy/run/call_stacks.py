@@ -56,7 +56,9 @@ class CallStacks:
         facts: Json,
         logs: Mapping[int, Triples],
     ) -> Table:
-        """The rows of the next piece and, after them, those of its functions, with their places."""
+        """Return the rows of the next piece and, after them, those of its functions, with their
+        places.
+        """
         self._codes = facts.get("codes") or ()
         lines = self._replay(facts, logs)
         began = {thread: _began(table, strings, facts["pid"], thread) for thread in lines}

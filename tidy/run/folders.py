@@ -28,7 +28,7 @@ _DAY_S = 86_400
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """The folder that one run is recorded into."""
+    """Return the folder that one run is recorded into."""
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     with (folder / _LOCK).open("w") as lock:
         _lock(lock.fileno())
@@ -102,7 +102,7 @@ def offer() -> None:
 
 
 def leftover(folder: Path) -> Leftover | None:
-    """What a folder is, None for one that is in use, or that no run made.
+    """Return what a folder is, None for one that is in use, or that no run made.
 
     Raises:
         OSError: it is not there, or may not be read.

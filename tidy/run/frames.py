@@ -93,7 +93,7 @@ class Replay:
         start_ns: int = _BEFORE_NS,
         end_ns: int = 0,
     ) -> ThreadLines:
-        """The next part of the log, shape (n, 3), and its table's kinds of code."""
+        """Return the next part of the log, shape (n, 3), and its table's kinds of code."""
         self._kinds, self._calls = kinds, []
         # What came from the part before was called when this one begins.
         self._open, self._left = (

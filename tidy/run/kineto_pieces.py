@@ -165,7 +165,9 @@ class KinetoPieces:
         return offset
 
     def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[bytes]:
-        """The events as they stand in the file: as PyTorch wrote them, with what was changed."""
+        """Return the events as they stand in the file: as PyTorch wrote them, with what was
+        changed.
+        """
         table, stacks = self._table, list(self._strings.stacks)
         if times is not None:
             times.change(table, self._strings)

@@ -169,7 +169,7 @@ class Assembled:
             )
 
     def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
-        """The trace, with notes beside those about its times."""
+        """Return the trace, with notes beside those about its times."""
         self.notes = [*notes, *self.notes]
         if self.light.recorded_ns:
             queued = self.light.queued_ns / self.light.recorded_ns
@@ -199,7 +199,7 @@ class Assembled:
 
 
 def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assembled:
-    """All whole pieces; a bar shows how far it is."""
+    """Assemble all whole pieces; a bar shows how far it is."""
     full, light, lost = Assembly(warmup), Assembly(0), Counter[str]()
     kinds = {
         how: (assembly, _reader(recording, assembly, lost, with_texts=False))

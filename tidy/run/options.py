@@ -94,7 +94,7 @@ class RunOptions:
         return os.path.abspath(found)  # noqa: PTH100
 
     def settings(self, folder: str) -> dict[str, Any]:
-        """What the recorder in the child is told."""
+        """Return what the recorder in the child is told."""
         return {
             **vars(self),
             "folder": folder,

@@ -62,7 +62,7 @@ class PythonCalls:
         began_ns: Mapping[int, NDArray[np.int64]],
         collections: Sequence[tuple[int, int, int]] = (),
     ) -> list[PythonCall]:
-        """The events of all threads.
+        """Return the events of all threads.
 
         By thread `began_ns` says when its ops began, ascending, and ended, shape (2, k).
         """
@@ -122,7 +122,7 @@ def _kept(calls: list[Call], codes: Sequence[Any], starts_ns: NDArray[np.int64])
 
 
 def rows_of(calls: Sequence[PythonCall], strings: Strings) -> Table:
-    """The columns of these events."""
+    """Return the columns of these events."""
     raw = RawColumns(strings)
     raw.append(
         len(calls),
@@ -136,7 +136,8 @@ def rows_of(calls: Sequence[PythonCall], strings: Strings) -> Table:
 
 
 def shown_path(file: str) -> str:
-    """A file of the user as the report names it: relative where it is below the working directory.
+    """Return a file of the user as the report names it: relative where it is below the working
+    directory.
 
     `./` stands before what could be taken for a library.
     """

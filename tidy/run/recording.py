@@ -89,7 +89,9 @@ class Recording:
         return [self.folder / f"piece-{number}{suffix}" for number in sorted(begun)]
 
     def pieces(self) -> Iterator[tuple[Path, Json]]:
-        """The file of each whole piece, and the facts about it; puts the others into `lost`."""
+        """Return the file of each whole piece, and the facts about it; put the others into
+        `lost`.
+        """
         missing: list[str] = []
         for path in self.files:
             facts = _read_json(_beside(path, ".json"))
@@ -113,7 +115,7 @@ class Recording:
         self._leave_out(missing, self.state.get("steps", self.step_count))
 
     def rounds(self) -> list[Recording]:
-        """The recordings that were made one after another, of which this one is all."""
+        """Return the recordings that were made one after another, of which this one is all."""
         facts = (_read_json(_beside(path, ".json")) for path in self.files)
         numbers = {round_of(each["stage"]) for each in facts if each is not None} or {self.round}
         *others, last = [replace(self, round=number, lost={}) for number in sorted(numbers)]
@@ -122,7 +124,7 @@ class Recording:
         return [*(replace(each, state=state, is_last=False) for each in others), last]
 
     def first_step(self) -> int:
-        """The number of the step at which it began."""
+        """Return the number of the step at which it began."""
         pieces = replace(self, lost={}).pieces()
         return min((facts["steps_before"] for _, facts in pieces), default=0)
 
@@ -141,7 +143,9 @@ class Recording:
         lost.steps.update(steps)
 
     def bare_steps(self) -> list[BareStep]:
-        """The steps that were timed with nothing recorded; the first in a row only warms up."""
+        """Return the steps that were timed with nothing recorded; the first in a row only
+        warms up.
+        """
         rows, marks = self.state.get("unrecorded_ns", []), self.state.get("landmarks", [])
         found = []
         mine = slice(self.round, self.round + 1)
@@ -154,7 +158,7 @@ class Recording:
 
 
 def find_recordings(folder: Path) -> list[Recording]:
-    """The recordings in a folder: one, or one a rank, by rank."""
+    """Return the recordings in a folder: one, or one a rank, by rank."""
     ranks = sorted(folder.glob("rank*"), key=lambda path: int(path.name.removeprefix("rank")))
     recordings = []
     for place in [folder, *ranks]:
@@ -168,7 +172,7 @@ def find_recordings(folder: Path) -> list[Recording]:
 
 
 def read_logs(path: Path, facts: Json) -> dict[int, Triples]:
-    """The line logs of a piece, by native thread id.
+    """Return the line logs of a piece, by native thread id.
 
     Raises:
         OSError, ValueError: the file cannot be read, or is shorter than the facts say.

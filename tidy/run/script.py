@@ -151,7 +151,7 @@ def why_nothing(options: RunOptions, status: int, folder: Path) -> str:
 
 
 def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made]:
-    """The traces of all processes; for one of which there is none a line is said."""
+    """Return the traces of all processes; for one of which there is none a line is said."""
     made = []
     for recording in [each for one in find_recordings(folder) for each in one.rounds()]:
         try:
@@ -174,7 +174,7 @@ class NothingRecorded(UsageError):
 def assemble_trace(
     recording: Recording, options: RunOptions, folder: Path, status: int = 0
 ) -> Made:
-    """The trace of one process, and its file where one is wanted.
+    """Return the trace of one process, and its file where one is wanted.
 
     Raises:
         NothingRecorded: there is none.

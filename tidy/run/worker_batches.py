@@ -13,7 +13,9 @@ from .child.worker_reports import FOLDER, RECORD
 
 
 def read_worker_batches(folder: Path) -> list[WorkerBatch]:
-    """What PyTorch's workers reported in Unix time, by start; of a file cut short what is whole."""
+    """Return what PyTorch's workers reported in Unix time, by start; of a file cut short what is
+    whole.
+    """
     batches = list[tuple[int, WorkerBatch]]()  # each with the seed of its iterator
     for path in sorted(folder.glob(f"{FOLDER}/*")):
         try:
@@ -58,14 +60,16 @@ class PieceTimes:
         return (self._shown_ns[0], self._shown_ns[-1]) if self._shown_ns else (0, 0)
 
     def within(self, batches: Iterable[WorkerBatch]) -> list[WorkerBatch]:
-        """Those of which a part was made between the start of the first piece and the last cut."""
+        """Return those of which a part was made between the start of the first piece and the last
+        cut.
+        """
         if not self._recorded_ns:
             return []
         first_ns, last_ns = self._recorded_ns[0], self._recorded_ns[-1]
         return [each for each in batches if each.end_ns > first_ns and each.start_ns < last_ns]
 
     def add(self, start_ns: int, cut_ns: int, later_ns: int) -> None:
-        """The next piece; `later_ns` is added to all of its times."""
+        """Append the next piece; `later_ns` is added to all of its times."""
         self._recorded_ns += [start_ns, max(cut_ns, start_ns)]
         self._shown_ns += [start_ns + later_ns, max(cut_ns, start_ns) + later_ns]
 

@@ -83,7 +83,7 @@ class Graph:
 
 
 def build_graph(trace: Trace, bounds_ns: Sequence[int], track: int) -> Graph:
-    """The graph of a whole trace.
+    """Return the graph of a whole trace.
 
     Args:
         bounds_ns: times of the host whose replayed counterparts are wanted, ascending.

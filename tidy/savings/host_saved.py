@@ -26,7 +26,9 @@ class HostSaved:
         self._kept: tuple[tuple[int, ...], Sequence[Edit], list[list[Saved]]] | None = None
 
     def of(self, edits: Sequence[Edit]) -> list[list[Saved]]:
-        """For each edit what it saves beyond those that stand before it, a part for each thread."""
+        """Return for each edit what it saves beyond those that stand before it, a part for each
+        thread.
+        """
         key = tuple(map(id, edits))
         if self._kept is None or self._kept[0] != key:
             self._kept = None  # not beside the next one: it is as long as the run

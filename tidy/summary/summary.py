@@ -72,7 +72,7 @@ class FindingSummary:
         return None if self.fix_location is None else FixPlace(self.fix_what, self.fix_location)
 
     def line(self, run: str = "") -> str:
-        """The finding as compilers have it; see `line_of`."""
+        """Return the finding as compilers have it; see `line_of`."""
         return line_of(self, run)
 
 

@@ -32,7 +32,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the reports of recorded tests are kept."""
+    """Add the options that say where the reports of recorded tests are kept."""
     parser.getgroup("tidy").addoption(
         "--tidy-report",
         metavar="DIR",

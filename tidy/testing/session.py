@@ -44,7 +44,7 @@ def recorded_test(
     fixture: TidyFixture,
     before: Callable[[], None],
 ) -> Callable[..., None]:
-    """A test that is recorded, and checked when it has passed.
+    """Run a test that is recorded, and checked when it has passed.
 
     Args:
         given: the arguments of its marker: those of `profile` and of `assert_clean`.

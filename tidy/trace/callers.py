@@ -10,7 +10,7 @@ from .links import Table, grouped, innermost_open, match_correlation
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
-    """The caller of each row, -1 for none.
+    """Return the caller of each row, -1 for none.
 
     For a Runtime row that is the tree row it ran in; for a device row the Runtime row that launched
     it, or the tree row where the file has no call.

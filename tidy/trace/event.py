@@ -162,7 +162,7 @@ class Event:
         return self._at(last)
 
     def ancestors(self) -> Events:
-        """The parent, its parent and so on."""
+        """Return the parent, its parent and so on."""
         trace, row, rows = self.trace, self.row, list[int]()
         parent, caller, tree_count = trace.parent, trace.caller, trace.tree_count
         while (row := int((parent if row < tree_count else caller)[row])) >= 0:
@@ -170,7 +170,7 @@ class Event:
         return Events(trace, np.array(rows, np.int32))
 
     def descendants(self) -> Events:
-        """All events below in the tree, depth-first."""
+        """Return all events below in the tree, depth-first."""
         end = int(self.trace.subtree_end[self.row])
         return Events(self.trace, np.arange(self.row + 1, end, dtype=np.int32))
 
@@ -188,7 +188,7 @@ class Event:
         return self._at(self.trace.previous_sibling[self.row])
 
     def siblings(self) -> tuple[list[Event], list[Event]]:
-        """The siblings before this event and those after it, both by start."""
+        """Return the siblings before this event and those after it, both by start."""
         before, after = [self], [self]
         while (event := before[-1].previous_sibling) is not None:
             before.append(event)
@@ -297,7 +297,7 @@ def _shortened(name: str) -> str:
 
 
 def rows_of(events: Iterable[Event]) -> NDArray[np.int64]:
-    """The rows of events of one trace, shape (n,)."""
+    """Return the rows of events of one trace, shape (n,)."""
     if isinstance(events, Events):
         return events.rows.astype(np.int64, copy=False)
     return np.array([event.row for event in events], np.int64)

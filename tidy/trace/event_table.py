@@ -91,15 +91,15 @@ class EventTable:
         return self.start_ns + self.duration_ns
 
     def rows_named(self, *patterns: str) -> Rows:
-        """Rows whose name fits one of `patterns`, where `*` stands for any text."""
+        """Return rows whose name fits one of `patterns`, where `*` stands for any text."""
         return self.rows_of_names(self.names_fitting(*patterns))
 
     def names_fitting(self, *patterns: str) -> list[int]:
-        """The indexes into `names` of those that fit one of `patterns`, see `rows_named`."""
+        """Return the indexes into `names` of those that fit one of `patterns`, see `rows_named`."""
         return self._name_table.fitting(patterns)
 
     def rows_of_names(self, name_ids: Sequence[int]) -> Rows:
-        """Rows that have one of these names, by index into `names`; ascending."""
+        """Return rows that have one of these names, by index into `names`; ascending."""
         order, bounds = self._rows_by_name
         rows = [order[bounds[each] : bounds[each + 1]] for each in name_ids]
         result = np.concatenate(rows) if rows else order[:0]
@@ -118,7 +118,7 @@ class EventTable:
         return order, bounds.tolist()
 
     def rows_of_kind(self, *kinds: EventKind) -> Rows:
-        """Rows of events of one of these kinds, ascending; not to be written to."""
+        """Return rows of events of one of these kinds, ascending; not to be written to."""
         if kinds not in self._rows_of_kinds:
             wanted = np.zeros(1 << 8, bool)
             wanted[list(kinds)] = True
@@ -128,7 +128,9 @@ class EventTable:
         return self._rows_of_kinds[kinds]
 
     def rows_within(self, start_ns: int, end_ns: int, track_id: int | None = None) -> Rows:
-        """Rows of events that start in [start_ns, end_ns), by start, on one track if given."""
+        """Return rows of events that start in [start_ns, end_ns), by start, on one track if
+        given.
+        """
         order, starts = self._by_start if track_id is None else self._by_start_on_track[track_id]
         first, last = np.searchsorted(starts, (start_ns, end_ns))
         return order[first:last]
@@ -204,34 +206,40 @@ class EventTable:
         return {device: rows[own] for device, own in grouped(self.device[rows]).items()}
 
     def rows_of_device(self, device: int) -> Rows:
-        """Rows of the kernels, copies and fills of one device, by start."""
+        """Return rows of the kernels, copies and fills of one device, by start."""
         return self._rows_by_device.get(device, self.device_rows[:0])
 
     def device_busy(self, device: int) -> Intervals:
-        """The time in which any stream of a device had work."""
+        """Return the time in which any stream of a device had work."""
         return self.time_of(self.rows_of_device(device))
 
     def devices_busy_ns(self, time: Intervals) -> int:
-        """How long devices had work in `time`, all added up."""
+        """Return how long devices had work in `time`, all added up."""
         busy = [self.device_busy(device) for device in self.devices_used]
         starts_ns = np.concatenate([each.starts_ns for each in busy])
         ends_ns = np.concatenate([each.ends_ns for each in busy])
         return int(time.covered_ns(starts_ns, ends_ns).sum())
 
     def device_idle(self, device: int) -> Intervals:
-        """The time without work on any stream of a device, between its first work and its last."""
+        """Return the time without work on any stream of a device, between its first work and its
+        last.
+        """
         busy = self.device_busy(device)
         return Intervals(busy.ends_ns[:-1], busy.starts_ns[1:])
 
     def launched_ns(self, rows: Rows) -> Rows:
-        """When each row was launched, for device rows; its own start where no launch is known."""
+        """Find when each row was launched, for device rows; its own start where no launch
+        is known.
+        """
         calls = self.caller[rows]
         is_known = (self.device[rows] >= 0) & (calls >= 0)
         times: Rows = self.start_ns[np.where(is_known, calls, rows)]
         return times
 
     def launching_ops(self, rows: Rows) -> Rows:
-        """For each device row the innermost tree row that launched it, -1 if that is not known."""
+        """Return for each device row the innermost tree row that launched it, -1 if that is not
+        known.
+        """
         launch = self.caller[rows]
         ops = np.where(launch >= self.tree_count, self.caller[launch], launch)
         return ops.astype(np.int64)
@@ -243,15 +251,17 @@ class EventTable:
         return self.device_rows[order], ops[order]
 
     def device_rows_under(self, row: int) -> Rows:
-        """Rows of kernels, copies and fills launched from a tree row or its descendants."""
+        """Return rows of kernels, copies and fills launched from a tree row or its descendants."""
         return self._under(row, *self._device_by_op)
 
     def device_rows_under_any(self, rows: Rows) -> Rows:
-        """The same of any of these tree rows, ascending and each once; other rows have none."""
+        """Return the same of any of these tree rows, ascending and each once; other rows
+        have none.
+        """
         return self._under_any(rows, *self._device_by_op)
 
     def launch_work(self, rows: Rows) -> NDArray[np.bool_]:
-        """For each tree row whether it or a descendant launched a kernel, a copy or a fill."""
+        """Tell for each tree row whether it or a descendant launched a kernel, a copy or a fill."""
         _, ops = self._device_by_op
         found = np.searchsorted(ops, self.subtree_end[rows]) > np.searchsorted(ops, rows)
         return np.asarray(found, bool)
@@ -264,11 +274,13 @@ class EventTable:
         return calls[order], ops[order]
 
     def runtime_rows_under(self, row: int) -> Rows:
-        """Rows of CUDA or HIP calls made in a tree row or its descendants."""
+        """Return rows of CUDA or HIP calls made in a tree row or its descendants."""
         return self._under(row, *self._calls_by_op)
 
     def runtime_rows_under_any(self, rows: Rows) -> Rows:
-        """The same of any of these tree rows, ascending and each once; other rows have none."""
+        """Return the same of any of these tree rows, ascending and each once; other rows
+        have none.
+        """
         return self._under_any(rows, *self._calls_by_op)
 
     def _under(self, row: int, rows: Rows, ops: Rows) -> Rows:
@@ -301,6 +313,6 @@ class EventTable:
         return ~np.isin(self.kind, idle)
 
     def time_of(self, rows: Iterable[int]) -> Intervals:
-        """The time in which any of the given rows ran."""
+        """Return the time in which any of the given rows ran."""
         index = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, np.int64)
         return Intervals(self.start_ns[index], self.end_ns[index])

@@ -103,7 +103,7 @@ def _first_ops(trace: EventTable) -> dict[int, str]:
 
 
 def named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
-    """For each name of the trace whether it fits wholly."""
+    """Tell for each name of the trace whether it fits wholly."""
     fits = re.compile(pattern).fullmatch
     return np.array([fits(name) is not None for name in trace.names], bool)
 

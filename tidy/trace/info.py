@@ -92,7 +92,7 @@ class TraceInfo:
         return "record with " + " and ".join([*tool, *(each.option for each in missing)])
 
     def flag(self, name: str) -> bool:
-        """Whether the profiler option `name` (`record_shapes`, `with_stack`, ...) was on."""
+        """Tell whether the profiler option `name` (`record_shapes`, `with_stack`, ...) was on."""
         return self.header.get(name) in (1, True, "1", "true", "True")
 
     @property
@@ -145,7 +145,7 @@ def read_devices(
     call_names: Iterable[str],
     accelerators: Iterable[str] = (),
 ) -> dict[int, DeviceProperties]:
-    """The devices of a trace by index: those of the header, and any with rows of its own.
+    """Return the devices of a trace by index: those of the header, and any with rows of its own.
 
     AMD's driver fills `computeMajor` with 9 and may leave the name empty, so the vendor is told by
     the runtime's version key, the warp size and the names of the API calls.

@@ -73,7 +73,7 @@ class Inputs:
         return np.array([signature[1] for signature in self._signatures], np.int64)
 
     def shapes(self, inputs_id: int) -> Shape:
-        """The dims of each input: ((4, 3), (), ((2,), (2,))).
+        """Return the dims of each input: ((4, 3), (), ((2,), (2,))).
 
         An input that is not a tensor has (), and a list of tensors a tuple of dims. So has what can
         be no shape: a damaged file may hold anything there.
@@ -81,25 +81,25 @@ class Inputs:
         return self._part(inputs_id, 0, _shapes)
 
     def dtypes(self, inputs_id: int) -> Shape:
-        """The C++ type name of each input, "" for None: ("float", "Scalar", "")."""
+        """Return the C++ type name of each input, "" for None: ("float", "Scalar", "")."""
         return self._part(inputs_id, 1, _dtypes)
 
     def concrete(self, inputs_id: int) -> Shape:
-        """The text of each input that is not a tensor, "" for tensors: ("", "0", "True")."""
+        """Return the text of each input that is not a tensor, "" for tensors: ("", "0", "True")."""
         return self._part(inputs_id, 2, _values)
 
     def strides(self, inputs_id: int) -> Shape:
-        """The strides of each input, () for what is not a tensor."""
+        """Return the strides of each input, () for what is not a tensor."""
         return self._part(inputs_id, 3, _shapes)
 
     def collective(self, inputs_id: int) -> CollectiveArgs | None:
-        """What `record_param_comms` says of its collective, None for all other operators."""
+        """Return what `record_param_comms` says of its collective, None for all other operators."""
         if inputs_id < 0 or len(self._signatures[inputs_id]) < 5:
             return None
         return _collective(self._texts[self._signatures[inputs_id][4]])
 
     def any_shapes(self, inputs_ids: NDArray[np.int32]) -> bool:
-        """Whether any of the ids has dims.
+        """Tell whether any of the ids has dims.
 
         Where shapes were not recorded, Kineto may still write empty lists.
         """
@@ -144,7 +144,7 @@ def _count(value: Any) -> int:
 
 
 def is_dims(shape: object) -> bool:
-    """Whether a shape is that of one tensor (or (), which is also what other inputs have)."""
+    """Tell whether a shape is that of one tensor (or (), which is also what other inputs have)."""
     # It is asked so often that a generator would count.
     return isinstance(shape, tuple) and all(map(int.__instancecheck__, shape))
 

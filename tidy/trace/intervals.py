@@ -27,7 +27,7 @@ def repeated(
 
 
 def count_upto(edges_ns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each time how many of the ascending edges are not after it."""
+    """Return for each time how many of the ascending edges are not after it."""
     # Of many times in order, as they mostly are, it is faster to look for the few edges.
     many = times_ns.ndim == 1 and 2 * len(times_ns) > 3 * len(edges_ns)
     if many and (times_ns[1:] >= times_ns[:-1]).all():
@@ -39,7 +39,9 @@ def count_upto(edges_ns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> NDAr
 def total_ns_of_groups(
     groups: NDArray[np.int64], starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The time that the stretches of each group cover together, by ascending group; (groups,)."""
+    """Return the time that the stretches of each group cover together, by ascending group;
+    (groups,).
+    """
     order = np.lexsort((starts_ns, groups))
     groups, starts, ends = groups[order], starts_ns[order], ends_ns[order]
     fresh = np.maximum(ends - np.maximum(starts, latest_before(groups, ends)), 0)
@@ -48,7 +50,7 @@ def total_ns_of_groups(
 
 
 def latest_before(groups: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The latest of the ends before each one in its group, groups ascending.
+    """Return the latest of the ends before each one in its group, groups ascending.
 
     The first of a group has the earliest time that there is.
     """
@@ -134,17 +136,17 @@ class Intervals:
         return result
 
     def complement(self) -> Intervals:
-        """All time that is not in the set."""
+        """Return all time that is not in the set."""
         low, high = np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2
         return Intervals._of_sorted(np.append(low, self.ends_ns), np.append(self.starts_ns, high))
 
     def overlaps(self, start_ns: int, end_ns: int) -> bool:
-        """Whether any time of the set lies in [start_ns, end_ns)."""
+        """Tell whether any time of the set lies in [start_ns, end_ns)."""
         after = int(np.searchsorted(self.ends_ns, start_ns, side="right"))
         return start_ns < end_ns and after < len(self) and bool(self.starts_ns[after] < end_ns)
 
     def contains(self, times_ns: ArrayLike) -> NDArray[np.bool_]:
-        """For each time whether it is in the set; the shape is that of `times_ns`."""
+        """Tell for each time whether it is in the set; the shape is that of `times_ns`."""
         times = np.asarray(times_ns, np.int64)
         if not len(self):
             return np.zeros(times.shape, bool)
@@ -152,11 +154,11 @@ class Intervals:
         return (at >= 0) & (times < self.ends_ns[at])
 
     def covered_ns(self, starts_ns: ArrayLike, ends_ns: ArrayLike) -> NDArray[np.int64]:
-        """For each [start, end) how much of it lies in the set; shape as given."""
+        """Return for each [start, end) how much of it lies in the set; shape as given."""
         return self.before_ns(ends_ns) - self.before_ns(starts_ns)
 
     def before_ns(self, times_ns: ArrayLike) -> NDArray[np.int64]:
-        """For each time how much of the set lies before it; shape as given."""
+        """Return for each time how much of the set lies before it; shape as given."""
         times = np.asarray(times_ns, np.int64)
         if not len(self):
             return np.zeros(times.shape, np.int64)

@@ -21,12 +21,14 @@ Table = TypeVar("Table", bound=EventTable)
 
 
 def kept(make: Callable[Concatenate[Table, P], T]) -> Callable[Concatenate[Table, P], T]:
-    """What a function says of the events of a trace, whatever its window; made once for a trace."""
+    """Cache what a function says of the events of a trace, whatever its window."""
     return _kept_for(lambda _: None, make)
 
 
 def kept_of_window(make: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[Trace, P], T]:
-    """The same of what a function says of the window of a trace; made anew for another window."""
+    """Cache what a function says of the window of a trace; it is called again for another
+    window.
+    """
     return _kept_for(lambda trace: trace.window, make)
 
 

@@ -23,7 +23,7 @@ Table = dict[str, NDArray[Any]]
 
 
 def grouped(keys: NDArray[Any]) -> dict[int, Rows]:
-    """The indexes of each key, ascending; one sort serves all keys."""
+    """Return the indexes of each key, ascending; one sort serves all keys."""
     order = np.argsort(keys, kind="stable")
     known, starts = np.unique(keys[order], return_index=True)
     parts = np.split(order, starts[1:]) if len(known) else []
@@ -36,7 +36,7 @@ def match_correlation(
     call_corr: NDArray[np.int64],
     call_start: NDArray[np.int64],
 ) -> Rows:
-    """For each device event the index of the Runtime call that launched it, -1 for none.
+    """Return for each device event the index of the Runtime call that launched it, -1 for none.
 
     In files merged from several processes, several calls may have one correlation; then the last
     call to start before the device event wins. One graph launch may own many kernels. ROCm writes a
@@ -65,7 +65,7 @@ def innermost_open(
     end_ns: NDArray[np.int64],
     parent: NDArray[np.int32],
 ) -> Rows:
-    """The innermost event that is open on a thread at each time.
+    """Return the innermost event that is open on a thread at each time.
 
     Args:
         times_ns: shape (k,).
@@ -84,7 +84,9 @@ def innermost_open(
 def nearest_open(
     rows: Rows, times_ns: NDArray[np.int64], end_ns: NDArray[np.int64], parent: NDArray[np.int32]
 ) -> Rows:
-    """The nearest of each row (-1: none) and its ancestors that is open at the time beside it."""
+    """Return the nearest of each row (-1: none) and its ancestors that is open at the time beside
+    it.
+    """
     rows = rows.copy()
     pending = np.flatnonzero((end_ns[rows] < times_ns) & (rows >= 0))
     for _ in range(_DEEP):
@@ -133,7 +135,7 @@ def _climb(
 
 
 def find_forward_threads(table: Table, tree_rows: Rows, flows: Table) -> dict[int, int]:
-    """Which track each of PyTorch's small ids of threads (`Fwd thread id`) stands for.
+    """Tell which track each of PyTorch's small ids of threads (`Fwd thread id`) stands for.
 
     A backward op names its forward by (small id, sequence number). The arrows of the file tell the
     thread; without any it is the one that handed out most of those sequence numbers, which are

@@ -37,13 +37,13 @@ class Fetches:
     loaders: tuple[WorkerGroup, ...]
 
     def receiving(self, trace: Trace) -> Intervals:
-        """The time in which they receive a batch that is ready."""
+        """Return the time in which they receive a batch that is ready."""
         begin_ns = np.maximum(trace.start_ns[self.rows], self.made_ns)
         return Intervals(begin_ns, trace.end_ns[self.rows])
 
 
 def find_fetches(trace: Trace, workers: LoaderWorkers | None = None) -> list[Fetches]:
-    """The fetches from workers, by place."""
+    """Return the fetches from workers, by place."""
     workers = find_loader_workers(trace) if workers is None else workers
     rows = trace.rows_named(FETCH)
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
@@ -91,7 +91,8 @@ def _made(ends_ns: Rows, loaders: Sequence[WorkerGroup]) -> Rows:
 
 
 def taken(ends_ns: Rows, epochs: Sequence[Epoch]) -> Iterator[tuple[Rows, Epoch, int]]:
-    """Which fetches take the batches of each epoch, by start, and the place of the first of them.
+    """Tell which fetches take the batches of each epoch, by start, and the place of the first of
+    them.
 
     An epoch whose batches cannot all have been ready is left out.
 

@@ -27,7 +27,7 @@ _MOST_MISSING = 1000  # batches of an epoch
 
 
 def range_name(worker: int, batch: int) -> str:
-    """What the range of a batch is called."""
+    """Return what the range of a batch is called."""
     return f"DataLoader worker {worker}: batch {batch}"
 
 
@@ -104,7 +104,7 @@ class LoaderWorkers:
 
 
 def find_loader_workers(trace: EventTable) -> LoaderWorkers:
-    """The workers of a trace; no loaders where none were recorded."""
+    """Return the workers of a trace; no loaders where none were recorded."""
     batch_of_name = {
         number: int(match[1])
         for number in trace.names_fitting("DataLoader worker *: batch *")
@@ -166,7 +166,8 @@ def epochs_of(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDA
 
 
 def in_order(numbers: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ends of an epoch's batches by number, from the first one on; -1 for one that is missing.
+    """Return the ends of an epoch's batches by number, from the first one on; -1 for one that is
+    missing.
 
     They are given in the order of their numbers.
     """

@@ -46,7 +46,9 @@ class Location:
 
 @lru_cache(maxsize=1 << 16)
 def parse_frame(name: str) -> Location | None:
-    """The location in `file(line): function`; None for names of another form, as of built-ins."""
+    """Return the location in `file(line): function`; None for names of another form, as of
+    built-ins.
+    """
     match = None if name.startswith(("<built-in", "nn.Module: ")) else _FRAME.fullmatch(name)
     if match is None:
         return None
@@ -55,7 +57,9 @@ def parse_frame(name: str) -> Location | None:
 
 @lru_cache(maxsize=1 << 12)
 def is_user_file(file: str) -> bool:
-    """Whether a file is likely the user's own: not a library's, not Python's, not generated."""
+    """Tell whether a file is likely the user's own: not a library's, not Python's, not
+    generated.
+    """
     if _INSTALLED.search(file) or file.startswith("<frozen "):
         return False
     if file.startswith("/") or re.match(r"[A-Za-z]:", file):
@@ -79,7 +83,9 @@ _PYTHON_FILES = frozenset(
 
 
 def parse_call_stack(text: str) -> Location | None:
-    """The innermost user frame of a `Call stack` (`file(line): function;...`, innermost first)."""
+    """Return the innermost user frame of a `Call stack` (`file(line): function;...`, innermost
+    first).
+    """
     for frame in map(str.strip, text.split(";")):
         location = parse_frame(frame.removesuffix(NO_LINE_KNOWN))
         if location is not None and is_user_file(location.file):

@@ -17,7 +17,7 @@ _BEGIN_CAPTURE, _END_CAPTURE = "*StreamBeginCapture*", "*StreamEndCapture*"
 
 
 def kernel_launches(trace: EventTable) -> Rows:
-    """The calls that launch a kernel each.
+    """Return the calls that launch a kernel each.
 
     What is launched while a graph is captured does not run, but becomes part of the graph.
     """
@@ -28,7 +28,7 @@ def kernel_launches(trace: EventTable) -> Rows:
 
 
 def lost_launches(trace: EventTable) -> Rows:
-    """The launches whose kernels are not in the file, where it has others."""
+    """Return the launches whose kernels are not in the file, where it has others."""
     launches, callers = kernel_launches(trace), trace.caller[trace.device_rows]
     linked = callers[callers >= 0]
     linked = linked[trace.kind[linked] == EventKind.Runtime]
@@ -41,7 +41,9 @@ def lost_launches(trace: EventTable) -> Rows:
 
 
 def capturing(trace: EventTable) -> Intervals:
-    """When graphs were captured, by whichever thread: a backward launches on one of its own."""
+    """Find when graphs were captured, by whichever thread: a backward launches on one of
+    its own.
+    """
     begin, end = trace.rows_named(_BEGIN_CAPTURE), trace.rows_named(_END_CAPTURE)
     begins_ns, ends_ns = np.sort(trace.end_ns[begin]), np.sort(trace.start_ns[end])
     until = np.searchsorted(ends_ns, begins_ns)

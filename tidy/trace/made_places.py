@@ -28,7 +28,7 @@ _PLACES, _PARAMETERS = "tidy_made_places", "tidy_parameters"
 def header_of(
     facts: Mapping[str, Any], shown_path: Callable[[str], str], modules: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The header of what a recording noted, as the piece has it that it wrote last.
+    """Return the header of what a recording noted, as the piece has it that it wrote last.
 
     Args:
         facts: `made`, kind, file and line of each use, and file, line and function of where that
@@ -77,8 +77,8 @@ def has_places(trace: EventTable) -> bool:
 
 
 def made_place(trace: EventTable, kind: str, used: Location | str | None) -> Location | None:
-    """The place of the loader or the optimizer that is used here, of the module of this name, or of
-    a mode that holds everywhere; None where it is not known.
+    """Return the place of the loader or the optimizer that is used here, of the module of this
+    name, or of a mode that holds everywhere; None if it is not known.
     """
     noted = trace.info.header.get(_PLACES)
     found = noted.get(f"{kind} {used}" if used else kind) if isinstance(noted, Mapping) else None
@@ -89,7 +89,7 @@ def made_place(trace: EventTable, kind: str, used: Location | str | None) -> Loc
 
 
 def parameters_of(trace: EventTable) -> Counter[tuple[int, ...]] | None:
-    """How many parameters of each shape there are optimizers for; None where it is not known."""
+    """Count how many parameters of each shape there are optimizers for; None if it is not known."""
     noted = trace.info.header.get(_PARAMETERS)
     counts = Counter[tuple[int, ...]]()
     for entry in noted if isinstance(noted, list) else ():

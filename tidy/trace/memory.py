@@ -43,7 +43,7 @@ class MemoryTable:
         return len(self.row)
 
     def of(self, rows: Iterable[int]) -> MemoryTable:
-        """The entries of these rows of the trace."""
+        """Return the entries of these rows of the trace."""
         wanted = np.isin(self.row, np.fromiter(rows, np.int64))
         return MemoryTable(*(getattr(self, name)[wanted] for name in MEMORY_COLUMNS))
 
@@ -51,7 +51,9 @@ class MemoryTable:
 def memory_table(
     columns: Mapping[str, NDArray[np.int64]], new_row: NDArray[np.int64]
 ) -> MemoryTable:
-    """The table of a trace, by row; `new_row` has the place of each row that a reader gave."""
+    """Return the table of a trace, by row; `new_row` has the place of each row that a
+    reader gave.
+    """
     rows = new_row[columns["row"]] if len(columns["row"]) else columns["row"]
     order = np.argsort(rows, kind="stable")
     parts = [rows[order], *(columns[name][order] for name in list(MEMORY_COLUMNS)[1:])]

@@ -12,7 +12,7 @@ _LAST = "\U0010ffff"  # comes after any other character
 
 
 def matching(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    """The names that one of `patterns` describes."""
+    """Return the names that one of `patterns` describes."""
     fits = [_fits(pattern) for pattern in patterns]
     return [name for name in names if any(each(name) for each in fits)]
 
@@ -40,7 +40,7 @@ class NameTable:
         return sorted(self._ids)
 
     def fitting(self, patterns: Iterable[str]) -> list[int]:
-        """The numbers of the names that one of `patterns` describes, in ascending order."""
+        """Return the numbers of the names that one of `patterns` describes, in ascending order."""
         found: set[int] = set()
         for pattern in patterns:
             if pattern not in self._known:

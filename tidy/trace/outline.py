@@ -69,7 +69,7 @@ class _Node:
 
 
 def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()) -> Trace:
-    """The trace that an outline describes.
+    """Return the trace that an outline describes.
 
     Args:
         path: what the trace says it was read from.

@@ -141,29 +141,33 @@ class RawColumns:
         self._blocks["kind"] = [(0, self._count, kind_of[kinds, names])]
 
     def join(self) -> tuple[dict[str, Column], dict[str, Column]]:
-        """Every column of the rows and of the arrows as one array; what is changed there stays."""
+        """Return every column of the rows and of the arrows as one array; what is changed there
+        stays.
+        """
         table, flows = self.concatenate(), self.concatenate_flows()
         self._blocks = {name: [(0, self._count, column)] for name, column in table.items()}
         self._flow_blocks = {name: [(0, self._flow_count, each)] for name, each in flows.items()}
         return table, flows
 
     def concatenate(self) -> dict[str, Column]:
-        """Every column as one array; the blocks are gone afterwards."""
+        """Return every column as one array; the blocks are gone afterwards."""
         return {name: self._whole(name, is_last=True) for name in COLUMNS}
 
     def concatenate_given(self) -> dict[str, Column]:
-        """Those columns that do not have their default everywhere; the blocks are gone then."""
+        """Return those columns that do not have their default everywhere; the blocks are
+        gone then.
+        """
         return {name: self._whole(name, is_last=True) for name in COLUMNS if self._blocks[name]}
 
     def concatenate_flows(self) -> dict[str, Column]:
-        """Every column of the arrows as one array; the blocks are gone afterwards."""
+        """Return every column of the arrows as one array; the blocks are gone afterwards."""
         return {
             name: _joined(self._flow_blocks.pop(name), self._flow_count, dtype)
             for name, dtype in FLOW_COLUMNS.items()
         }
 
     def concatenate_memory(self) -> dict[str, Column]:
-        """Every column of what memory events say; the blocks are gone afterwards."""
+        """Return every column of what memory events say; the blocks are gone afterwards."""
         return {
             name: _joined(self._memory_blocks.pop(name), self._memory_count, np.int64)
             for name in MEMORY_COLUMNS

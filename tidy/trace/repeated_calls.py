@@ -68,7 +68,7 @@ def header_of(facts: Mapping[str, Any], shown_path: Callable[[str], str]) -> dic
 
 
 def repeated_calls(trace: EventTable) -> list[RepeatedCall] | None:
-    """All that the header tells of; None if nobody looked."""
+    """Return all that the header tells of; None if nobody looked."""
     noted = trace.info.header.get(_KEY)
     if not isinstance(noted, list):
         return None

@@ -32,7 +32,7 @@ class Step:
 
 
 def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[Step, ...]:
-    """The steps of a trace by time.
+    """Return the steps of a trace by time.
 
     `prof.step()` marks them (`ProfilerStep#N`). Where the script did not call it, a step reaches
     from the end of one optimizer step to the end of the next; the first begins with the trace.
@@ -50,7 +50,7 @@ def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[St
 
 
 def step_ranges(trace: EventTable) -> Rows:
-    """The ranges that `prof.step()` wrote, but for those of a process that did nothing else.
+    """Return the ranges that `prof.step()` wrote, but for those of a process that did nothing else.
 
     Such a process is none of the run, if another one did something: files are put together.
     """

@@ -50,7 +50,7 @@ class Trace(EventTable):
         return f"<Trace {self.info.path!r}: {len(self):,} events, {len(self.steps)} steps>"
 
     def event(self, row: int) -> Event:
-        """A view on one row."""
+        """Return a view on one row."""
         return Event(self, int(row))
 
     def events(self, rows: Iterable[int] | None = None) -> Events:
@@ -77,11 +77,11 @@ class Trace(EventTable):
         return self.events(self.rows_within(start_ns, end_ns, track_id))
 
     def dfs(self) -> Events:
-        """The tree in depth-first order, children by start."""
+        """Return the tree in depth-first order, children by start."""
         return self.events(np.arange(self.tree_count, dtype=np.int32))
 
     def bfs(self) -> Events:
-        """The tree level by level."""
+        """Return the tree level by level."""
         return self.events(np.argsort(self.depth, kind="stable"))
 
     @cached_property
@@ -147,11 +147,13 @@ class Trace(EventTable):
         return find_window(self, self.steps, self.first_calls)
 
     def without_steps(self, ranges: Set[tuple[int, int]], reason: str) -> Trace:
-        """The same recording with a window that leaves out the steps that start and end so."""
+        """Return the same recording with a window that leaves out the steps that start and
+        end so.
+        """
         return self._with(self.window.without(ranges, reason))
 
     def only_step(self, which: str) -> Trace:
-        """The same recording with a window of one step: a number, or "slowest".
+        """Return the same recording with a window of one step: a number, or "slowest".
 
         Raises:
             ValueError: it has no such step; the message says which it has.
@@ -170,7 +172,9 @@ class Trace(EventTable):
         return self.window.time
 
     def step_share(self, time: Intervals) -> float | None:
-        """The part of the window that is in `time`, 0 to 1; None where it touches none of it."""
+        """Return the part of the window that is in `time`, 0 to 1; None if it touches none
+        of it.
+        """
         inside = time & self.step_time
         if not len(inside):
             return None
@@ -178,7 +182,7 @@ class Trace(EventTable):
         return min(max(inside.total_ns / self.step_time.total_ns, 0.0), 1.0)
 
     def in_window(self, rows: Iterable[int]) -> NDArray[np.bool_]:
-        """For each row whether some of its time (its start, if it has none) is in the window.
+        """Tell for each row whether some of its time (its start, if it has none) is in the window.
 
         Where the host runs ahead, what it runs is if that is in steps that count, as it runs them.
         All are where the window is empty.
@@ -227,7 +231,7 @@ class Trace(EventTable):
         return {}
 
     def location(self, row: int) -> Location | None:
-        """The user's frame nearest above a row, on its own thread; None where there is none.
+        """Return the user's frame nearest above a row, on its own thread; None if there is none.
 
         A backward op without such a frame has the place of its forward.
         """
@@ -285,7 +289,9 @@ class Trace(EventTable):
         return list(map(parse_call_stack, self.strings.stacks))
 
     def call_stack(self, row: int) -> str:
-        """The `Call stack` of 2021 files (`file(line): function;...`, innermost first), else ""."""
+        """Return the `Call stack` of 2021 files (`file(line): function;...`, innermost first), else
+        "".
+        """
         return self._stacks[int(self.stack_id[row])]
 
     @cached_property

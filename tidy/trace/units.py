@@ -43,7 +43,7 @@ def count_text(number: int, noun: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """An op or kernel without types and parameters: `at::native::elementwise_kernel`."""
+    """Return an op or kernel without types and parameters: `at::native::elementwise_kernel`."""
     known = name.removeprefix("void ").replace("(anonymous namespace)::", "")
     return printable(re.split(r"[<(]", known)[0].strip() or name)
 

@@ -81,7 +81,9 @@ class Window:
 
     @classmethod
     def of_steps(cls, unit: str, judged: Sequence[Judged], *, are_behind: bool) -> Window:
-        """The window of the steps that are not left out; `are_behind` tells if devices are."""
+        """Return the window of the steps that are not left out; `are_behind` tells if
+        devices are.
+        """
         kept = [(step, lasts) for step, lasts, reason in judged if not reason]
         left_out = [each for each in judged if each[2]]
         time = _time_of(lasts for _, lasts in kept) - _time_of(lasts for _, lasts, _ in left_out)
@@ -139,7 +141,7 @@ class Window:
         return round(self.time_ns / self.step_count)
 
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
-        """The window without the steps that start and end so."""
+        """Return the window without the steps that start and end so."""
         judged = [
             (step, lasts, why or (reason if (step.start_ns, step.end_ns) in ranges else ""))
             for step, lasts, why in self.all_steps
@@ -150,7 +152,8 @@ class Window:
         return replace(made, others=self.others)
 
     def only(self, which: str) -> Window:
-        """The window of one step alone: that of a number, or the slowest of those that count.
+        """Return the window of one step alone: that of a number, or the slowest of those that
+        count.
 
         Raises:
             ValueError: there is no such step; the message says which there are.
@@ -195,7 +198,8 @@ def _time_of(ranges: Iterable[tuple[int, int]]) -> Intervals:
 
 
 def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, str]) -> Window:
-    """The steps that are alike, else rounds that repeat, else the run between its device work.
+    """Return the steps that are alike, else rounds that repeat, else the run between its device
+    work.
 
     Steps that were marked in the recording go before others; `first` are its first calls.
     """

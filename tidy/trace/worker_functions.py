@@ -51,7 +51,7 @@ class WorkerFunctions(NamedTuple):
     functions: tuple[WorkerFunction, ...]
 
     def header(self) -> dict[str, Any]:
-        """What stands in the header of the trace."""
+        """Return what stands in the header of the trace."""
         sampled = dict(zip(_SAMPLED, self[:2], strict=True))
         return {**sampled, "functions": [each._asdict() for each in self.functions]}
 
@@ -76,7 +76,7 @@ def _whole(said: Iterable[Any]) -> Iterable[WorkerFunction]:
 
 
 def together(parts: Iterable[WorkerFunctions]) -> WorkerFunctions:
-    """The same of several loaders, or workers."""
+    """Return the same of several loaders, or workers."""
     parts = list(parts)
     by_function: dict[tuple[str, str, int], list[WorkerFunction]] = {}
     for part in parts:

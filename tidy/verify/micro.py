@@ -39,7 +39,7 @@ class Bench:
             self._rounds, self._repeats = 3, 4
 
     def time_ns(self, op: Callable[[], Any]) -> int:
-        """The median time of one call."""
+        """Measure the median time of one call."""
         for _ in range(3):
             op()
         self._wait()

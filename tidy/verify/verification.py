@@ -138,7 +138,7 @@ def _predict(
 
 
 def predict(trace: Trace, findings: Sequence[Finding], measured_ns: int) -> tuple[int, int] | None:
-    """The median step with all fixes made, at best and at worst.
+    """Return the median step with all fixes made, at best and at worst.
 
     None where no fix says what it changes, the trace has no steps, or the replay abstains.
 

@@ -26,7 +26,9 @@ _BACKWARDS = "durations that are negative (taken as 0)"
 
 
 def named(texts: Mapping[int, str], otherwise: str) -> NameOf:
-    """A function that gives the text of a number, or `otherwise` for a number without one."""
+    """Return a function that gives the text of a number, or `otherwise` for a number
+    without one.
+    """
     return lambda number: texts.get(number, otherwise)
 
 
@@ -46,7 +48,7 @@ class Activities:
         self.processes = Interner()
 
     def timed(self, columns: Columns) -> tuple[NDArray[np.bool_], Integers, Integers]:
-        """Which rows have a usable time, and the starts and durations of these rows."""
+        """Tell which rows have a usable time, and the starts and durations of these rows."""
         start, end = columns["start"], columns["end"]
         good = (np.abs(start) < LATEST_NS) & (np.abs(end) < LATEST_NS)
         start, end = start[good], end[good]
@@ -105,7 +107,7 @@ class Activities:
         return ids[inverse]
 
     def tracks(self, first: Integers, second: Integers) -> NDArray[np.int32]:
-        """The track id of each (process, thread) or (device, stream)."""
+        """Return the track id of each (process, thread) or (device, stream)."""
         firsts, first_of = np.unique(first, return_inverse=True)
         seconds, second_of = np.unique(second, return_inverse=True)
         pairs, inverse = np.unique(first_of * len(seconds) + second_of, return_inverse=True)
@@ -126,5 +128,5 @@ class Activities:
 
 
 def process_of(global_id: Integers) -> Integers:
-    """The process in a `globalTid` or `globalPid`."""
+    """Return the process in a `globalTid` or `globalPid`."""
     return (global_id >> 24) & 0xFFFFFF

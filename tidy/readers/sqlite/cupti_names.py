@@ -75,15 +75,15 @@ DRIVER_CALLS = {
 
 
 def strip_version(name: str) -> str:
-    """A name without its version: `cudaLaunchKernel` for `cudaLaunchKernel_ptsz_v7000`."""
+    """Return a name without its version: `cudaLaunchKernel` for `cudaLaunchKernel_ptsz_v7000`."""
     return _VERSION.sub("", name, count=1)
 
 
 def memcpy_name(kind: int, source: str, target: str) -> str:
-    """The name of a copy: `Memcpy HtoD (Pageable -> Device)`."""
+    """Return the name of a copy: `Memcpy HtoD (Pageable -> Device)`."""
     return f"Memcpy {_MEMCPY_KINDS.get(kind, 'Unknown')} ({source} -> {target})"
 
 
 def sync_name(kind: int) -> str:
-    """The name of a synchronization: `Stream Sync`."""
+    """Return the name of a synchronization: `Stream Sync`."""
     return _SYNC_KINDS.get(kind, _SYNC_KINDS[0])

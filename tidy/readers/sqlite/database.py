@@ -126,7 +126,7 @@ class Database:
     def chunks(
         self, table: str, columns: Mapping[str, int], raw: Iterable[str] = ()
     ) -> Iterator[tuple[Columns, dict[str, list[Any]]]]:
-        """The rows of a table in the order they were written.
+        """Return the rows of a table in the order they were written.
 
         Of a damaged table the rows before the damage are given, and a warning is added.
 
@@ -185,7 +185,9 @@ class Database:
                 return
 
     def select(self, table: str, columns: Iterable[str]) -> list[dict[str, Any]]:
-        """All rows of a small table, each by column; None for columns that it does not have."""
+        """Return all rows of a small table, each by column; None for columns that it does
+        not have.
+        """
         return [
             dict(zip(raw, values, strict=True))
             for _, raw in self.chunks(table, {}, columns)
@@ -193,7 +195,7 @@ class Database:
         ]
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, str]:
-        """The strings with the given keys, from a table of strings."""
+        """Return the strings with the given keys, from a table of strings."""
         keys = sorted(wanted)
         found: dict[int, str] = {}
         if not self.has(table, key, value):

@@ -68,7 +68,9 @@ class NsysReader(ProfileReader):
 
     @staticmethod
     def accepts(database: Database) -> bool:
-        """Whether there are tables that only Nsight Systems writes; no table is always there."""
+        """Tell whether there are tables that only Nsight Systems writes; no table is always
+        there.
+        """
         return (
             any(database.has(table, "globalTid") for table in (_NVTX, _RUNTIME, "OSRT_API"))
             or any(database.has(table, "globalPid") for table in (_KERNEL, _MEMCPY, _MEMSET))
@@ -199,7 +201,7 @@ class NsysReader(ProfileReader):
         yield from notes(self.database, self.activities.processes.keys(), self._has_cuda)
 
     def header(self) -> dict[str, Any]:
-        """The devices, in the words of Kineto's `deviceProperties`."""
+        """Return the devices, in the words of Kineto's `deviceProperties`."""
         gpus = {gpu["id"]: gpu for gpu in self.database.select("TARGET_INFO_GPU", _GPU)}
         seen = self.database.select("TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId"))
         of_worker = [each for each in seen if each["pid"] == self._worker]

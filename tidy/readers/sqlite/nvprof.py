@@ -177,7 +177,7 @@ class NvprofReader(ProfileReader):
             self.activities.add_device_work(EventKind.Sync, columns, columns["type"], sync_name)
 
     def header(self) -> dict[str, Any]:
-        """The devices, in the words of Kineto's `deviceProperties`."""
+        """Return the devices, in the words of Kineto's `deviceProperties`."""
         devices = self.database.select(_DEVICE, _DEVICE_COLUMNS)
         names = self.texts(each["name"] for each in devices if isinstance(each["name"], int))
         rows = [{**each, "name": names.get(each["name"], "")}.values() for each in devices]

@@ -58,11 +58,11 @@ class ProfileReader:
         return ()
 
     def header(self) -> dict[str, Any]:
-        """The header of the trace, with Kineto's keys."""
+        """Return the header of the trace, with Kineto's keys."""
         raise NotImplementedError
 
     def read(self) -> Trace:
-        """The trace in the database.
+        """Return the trace in the database.
 
         Raises:
             TraceFormatError: the database holds no events.
@@ -87,12 +87,14 @@ class ProfileReader:
         )
 
     def texts(self, ids: Iterable[int] | Column) -> dict[int, str]:
-        """The strings with these numbers; numbers below 0 stand for no string."""
+        """Return the strings with these numbers; numbers below 0 stand for no string."""
         numbers = np.unique(np.fromiter(ids, np.int64))
         return self.database.texts(*self.strings, numbers[numbers >= 0].tolist())
 
     def device_rows(self, *tables: str, **more: int) -> Iterator[Columns]:
-        """The rows of tables of device work in chunks, with `more` columns and their defaults."""
+        """Return the rows of tables of device work in chunks, with `more` columns and their
+        defaults.
+        """
         for table in tables:
             for columns, _ in self.database.chunks(table, {**_DEVICE, **self.process, **more}):
                 yield columns
@@ -120,6 +122,8 @@ class ProfileReader:
 
 
 def device_properties(devices: Iterable[Iterable[Any]]) -> dict[str, Any]:
-    """A header with `deviceProperties`, if there are devices; of each what `_PROPERTIES` names."""
+    """Return a header with `deviceProperties`, if there are devices; of each what `_PROPERTIES`
+    names.
+    """
     entries = [dict(zip(_PROPERTIES, values, strict=True)) for values in devices]
     return {"deviceProperties": entries} if entries else {}

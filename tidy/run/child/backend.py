@@ -166,15 +166,17 @@ class Backend:
         raise NotImplementedError
 
     def pause(self) -> int:
-        """The time on the clock of what is recorded; until `resume` the recorder is at work."""
+        """Return the time on the clock of what is recorded; until `resume` the recorder is
+        at work.
+        """
         return self.now_ns()
 
     def now_ns(self) -> int:
-        """The time on the clock of what is recorded."""
+        """Return the time on the clock of what is recorded."""
         return time.time_ns()
 
     def resume(self) -> None:
-        """The script goes on."""
+        """Let the clock go on with the script."""
 
     def abandon(self, at_step: bool) -> bool:
         """Stop what runs, if it can be stopped here; whether nothing runs any more."""

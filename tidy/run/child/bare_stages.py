@@ -45,7 +45,7 @@ class BareStages:
         self._ends_ns[-1].append(end_ns)
 
     def stop(self) -> None:
-        """The stage is over; again does nothing. What somebody else has patched stays."""
+        """End the stage; again does nothing. What somebody else has patched stays."""
         self._patches.undo()
 
     def noted(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def harmless(method: Method) -> Method:
 
 
 def has_room(calls: int = 200) -> bool:
-    """Whether so many nested calls can be made here; a cut of a recording makes fewer."""
+    """Tell whether so many nested calls can be made here; a cut of a recording makes fewer."""
     try:
         return calls == 0 or has_room(calls - 1)
     except RecursionError:
@@ -77,7 +77,7 @@ def _fail(one: Harmless, error: BaseException) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """The text of an exception, also of one whose own text cannot be had."""
+    """Return the text of an exception, also of one whose own text cannot be had."""
     try:
         strerror = getattr(error, "strerror", None)
         text = strerror.lower() if strerror else f"{type(error).__name__}: {error}"

@@ -74,12 +74,14 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
         return wanted
 
     def wants(self, code: CodeType) -> bool:
-        """Whether calls of this function are logged."""
+        """Tell whether calls of this function are logged."""
         wanted = self[code.co_filename]
         return bool(wanted) and (code is self.module_call or code.co_name.startswith(wanted))
 
     def called(self, frame: FrameType) -> Any:
-        """What is called in a frame of a function that is wanted: its code, or the module."""
+        """Return what is called in a frame of a function that is wanted: its code, or the
+        module.
+        """
         code = frame.f_code
         if code is not self.module_call:
             if code.co_name == "_apply" and self._made is not None:
@@ -95,7 +97,7 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
 
 
 def in_package(file: str) -> str:
-    """A file as Kineto writes it, `torch/optim/sgd.py`; "" for one of another package."""
+    """Return a file as Kineto writes it, `torch/optim/sgd.py`; "" for one of another package."""
     path = file.replace(os.sep, "/")
     for package in ("/torch/", "/triton/"):
         _, found, rest = path.rpartition(package)

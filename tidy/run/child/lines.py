@@ -63,7 +63,9 @@ class UserFiles(dict[str, bool]):
 
 
 def user_files(ours: str = "") -> UserFiles:
-    """Those under the script's folder or the working directory, but for the folder `ours`."""
+    """Return those under the script's folder or the working directory, but for the folder
+    `ours`.
+    """
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     script = os.path.abspath(main) if main and os.path.isabs(main) else ""
     folders = [os.path.dirname(script)] if script else []
@@ -102,7 +104,7 @@ class ManualCollections:
         self._end()  # it may be in one
 
     def taken(self) -> list[tuple[int, int, int]]:
-        """Those since the last time: the system's number of the thread, start and end."""
+        """Return those since the last time: the system's number of the thread, start and end."""
         found, self._found = self._found, []
         return found
 
@@ -194,7 +196,7 @@ class Logs:
         raise NotImplementedError
 
     def new_log(self) -> list[Any]:
-        """A log for this thread."""
+        """Return a log for this thread."""
         log: list[Any] = []
         self._logs.append((threading.get_native_id(), log))
         return log
@@ -243,7 +245,7 @@ def _key(code: Any) -> Any:
 
 
 def full_path(name: str) -> str:
-    """The path of a file, as a code object names it."""
+    """Return the path of a file, as a code object names it."""
     if name.startswith("<"):
         return name
     try:

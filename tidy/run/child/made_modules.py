@@ -63,7 +63,7 @@ class MadeModules(Harmless):
 
     @harmless
     def parameter_given(self, module: Any, _: str, parameter: Any) -> None:
-        """A module is given a parameter."""
+        """Note that a module is given a parameter."""
         if self._is_known(module):
             return
         frame = self._giver()
@@ -77,13 +77,13 @@ class MadeModules(Harmless):
 
     @harmless
     def submodule_given(self, module: Any, *_: Any) -> None:
-        """A module is given another one."""
+        """Note that a module is given another one."""
         if not self._is_known(module):
             self._note(module, self._giver())
 
     @harmless
     def converted(self, module: Any) -> None:
-        """All tensors of a module are gone through, by a method that may convert them."""
+        """Note that a method which may convert them goes through all tensors of a module."""
         frame = _caller()
         while _is_apply(frame, module):  # a class of modules may have one of its own
             frame = frame and frame.f_back
@@ -110,7 +110,7 @@ class MadeModules(Harmless):
 
     @harmless
     def default_set(self, *_: Any) -> None:
-        """The default dtype is set: to what is known afterwards."""
+        """Note that the default dtype is set, and to what."""
         self._default = self._places.of(_caller())
 
     def fail(self, error: BaseException) -> None:
@@ -123,7 +123,7 @@ class MadeModules(Harmless):
         self._default = None
 
     def noted(self) -> dict[str, Any]:
-        """What a piece has to say.
+        """Return what a piece has to say.
 
         modules: where each was made and where it became float64, None where that is not known, its
             class, and the identities of all that have the same.

@@ -40,23 +40,23 @@ class MadePlaces(Harmless):
 
     @harmless
     def optimizer_made(self, optimizer: Any) -> None:
-        """An optimizer is being made."""
+        """Note that an optimizer is being made."""
         self._made(optimizer)
         self._knows(optimizer)
 
     @harmless
     def loader_made(self, loader: Any) -> None:
-        """A loader is being made."""
+        """Note that a loader is being made."""
         self._made(loader)
 
     @harmless
     def iterated(self, loader: Any) -> None:
-        """An epoch of the loader begins."""
+        """Note that an epoch of the loader begins."""
         self._use("loader", loader)
 
     @harmless
     def steps(self, optimizer: Any) -> None:
-        """The optimizer has made a step."""
+        """Note that the optimizer has made a step."""
         self.repeated.stepped()
         self._use("optimizer", optimizer)
         if id(optimizer) not in self._optimizers:
@@ -71,7 +71,7 @@ class MadePlaces(Harmless):
 
     @harmless
     def threads_set(self, _: Any) -> None:
-        """The number of threads that compute is set; a loader's thread sets its own."""
+        """Note that the number of threads that compute is set; a loader's thread sets its own."""
         place = self._place()
         if place is not None:
             self._note(("threads", "", 0), place)
@@ -83,7 +83,7 @@ class MadePlaces(Harmless):
         self._used.clear()
 
     def noted(self) -> dict[str, Any]:
-        """What a piece has to say.
+        """Return what a piece has to say.
 
         made: the kind, the file and the line of each use, and where that was made: its file,
             line and function, or None for one of several places. Of what holds everywhere the

@@ -25,7 +25,7 @@ def leave_note(folder: str, name: str, text: str) -> None:
 
 
 def read_note(folder: str, name: str) -> str | None:
-    """The text of a note, None where there is none."""
+    """Return the text of a note, None if there is none."""
     path = f"{folder}{os.sep}{name}"
     try:
         return os.readlink(path)

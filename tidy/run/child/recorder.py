@@ -149,7 +149,7 @@ class Recorder(Harmless):
 
     @harmless
     def end_from_elsewhere(self, _: object) -> None:
-        """The same from a thread that is about to end the process."""
+        """End the process from a thread of it, with the same work before."""
         is_mine = self._pid == os.getpid()
         if is_mine and self.state == "recording" and not self._thread.is_here:
             self._due = "end"
@@ -187,7 +187,8 @@ class Recorder(Harmless):
 
     @harmless
     def step(self) -> None:
-        """A round of the script's loop is over; from the first call on optimizers do not count.
+        """Note that a round of the script's loop is over; from the first call on optimizers do not
+        count.
 
         Those that an optimizer counted before are parts of the same round.
         """

@@ -106,12 +106,12 @@ class RepeatedCalls:
         self._calls.clear()
 
     def stepped(self) -> None:
-        """An optimizer has changed parameters."""
+        """Note that an optimizer has changed parameters."""
         self._step += 1
         self._before, self._calls = self._calls, {}
 
     def called(self, frame: FrameType) -> None:
-        """A module is called; the frame is that of the framework's `Module.__call__`."""
+        """Note that a module is called; the frame is that of the framework's `Module.__call__`."""
         try:
             if self._torch is not None:
                 stack = self._stack(frame)

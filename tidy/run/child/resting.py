@@ -58,7 +58,7 @@ class Code:
         self.thread: Thread | None = None
 
     def may_rest(self) -> bool:
-        """Whether locations may be switched off: not where two threads run them."""
+        """Tell whether locations may be switched off: not where two threads run them."""
         if self._held:
             self._held -= 1
         return not self._held and not self._is_shared
@@ -78,7 +78,7 @@ class Code:
         return is_new and (self.has_resting_lines or self.rests)
 
     def learn(self, is_pure: bool, short_ns: int) -> None:
-        """Whether all of its lines count as short, or those that are."""
+        """Learn whether all lines of a code count as short, or those that are."""
         self.is_pure, self.short_ns = is_pure, _EVER_NS if is_pure else short_ns
         for spot in (self.entry, *self.spots.values()):
             spot.short_ns = self.short_ns

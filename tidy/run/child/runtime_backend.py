@@ -111,7 +111,9 @@ class RuntimeBackend(Backend):
         return not self._profiler.is_inside_operator()
 
     def now_ns(self) -> int:
-        """The time on the clock of what is recorded: a modelled device has one of its own."""
+        """Return the time on the clock of what is recorded: a modelled device has one of
+        its own.
+        """
         return time.time_ns() - self._modelled_clock.offset_ns
 
     def start(self, light: bool) -> None:
@@ -150,7 +152,7 @@ class RuntimeBackend(Backend):
         return _EVENT_NBYTES * len(piece.events)
 
     def pause(self) -> int:
-        """The time; until `resume` no time passes on the clock of modelled devices."""
+        """Return the time; until `resume` no time passes on the clock of modelled devices."""
         self._paused_ns = time.perf_counter_ns()
         return self.now_ns()
 

@@ -46,7 +46,8 @@ class Stage(NamedTuple):
 
 
 def stages_of(settings: dict[str, Any]) -> Iterator[Stage]:
-    """One recording of `steps` steps after `warmup` others, and `after` as many before those.
+    """Return the stages of one recording: `steps` steps after `warmup` others, and `after` as many
+    before those.
 
     With `every` there is one more each so many steps; `stop_after` runs none that is not needed.
     """
@@ -66,7 +67,7 @@ def steps_of_round(settings: dict[str, Any]) -> int:
 
 
 def round_of(stage: int) -> int:
-    """The number of the recording that a recorded stage is of; both count from 0."""
+    """Return the number of the recording that a recorded stage is of; both count from 0."""
     # A stage of SKIP before the first does not matter: none of a recording is fourth.
     return stage // len(ROUND)
 
@@ -168,7 +169,9 @@ class PieceLength:
         return time.time_ns() > self.late_ns + _WAIT_NS
 
     def took(self, stopped_ns: int, nbytes: int, step_count: int) -> None:
-        """The piece that was stopped then takes so many bytes, and has so many ends of steps."""
+        """Note that the piece that was stopped then takes so many bytes, and has so many ends of
+        steps.
+        """
         self._has_steps = step_count > 0
         fitting_ns = (stopped_ns - self._began_ns) * _NBYTES // max(1, nbytes)
         self._fitting_ns = max(_SHORTEST_NS, min(fitting_ns, _LONGEST_NS))

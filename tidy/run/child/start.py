@@ -55,7 +55,7 @@ def give_way() -> None:
 
 
 def make_backend(framework: str, settings: dict[str, Any]) -> Any:
-    """What records the framework, "torch" or "runtime", which is imported."""
+    """Return what records the framework, "torch" or "runtime", which is imported."""
     if framework == "torch":
         from .torch_backend import TorchBackend
 

@@ -26,7 +26,7 @@ class StepSource:
         self._young: dict[int, Any] = {}
 
     def made(self, optimizer: Any) -> None:
-        """An optimizer is being made."""
+        """Note that an optimizer is being made."""
         self._young[id(optimizer)] = weakref.ref(optimizer)
 
     def counts(self, optimizer: Any) -> bool:
@@ -77,7 +77,7 @@ class RecordedThread:
         return thread.get_ident() == self._ident
 
     def begin(self) -> None:
-        """The profiler is started on this thread."""
+        """Note that the profiler is started on this thread."""
         if not self.is_here:
             self._ident, self._stepped = thread.get_ident(), False
         # What a thread has for itself is freed on it, as the last that runs there.
@@ -97,7 +97,7 @@ class RecordedThread:
         return not self._stepped
 
     def of_steps(self) -> int:
-        """The thread, as the system numbers it, that a piece shows the steps of."""
+        """Return the thread, as the system numbers it, that a piece shows the steps of."""
         return (self._has_all and self._of_steps) or thread.get_native_id()
 
 

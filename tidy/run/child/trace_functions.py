@@ -61,7 +61,7 @@ class TraceFunctions:
             self._short_ns, self._call_ns = owner.tried_ns
 
     def line_of(self, code: CodeType) -> Trace:
-        """The function that traces the lines of this code."""
+        """Return the function that traces the lines of this code."""
         lines = self._lines.get(id(code))
         if lines is None:
             # The function holds the code, so that no other one gets its identity.
@@ -78,7 +78,7 @@ class TraceFunctions:
             lines.resting.clear()
 
     def begin_afresh(self) -> None:
-        """The lines that run are logged anew."""
+        """Log the lines that run anew."""
         self._on = self._resting_in = None
 
     def _try_events(self) -> tuple[int, int]:

@@ -59,7 +59,7 @@ class WorkerLines(Harmless):
 
     @harmless
     def begin(self, loop: CodeType | None) -> None:
-        """A batch is fetched from now on, by what the function `loop` calls."""
+        """Note that a batch is fetched from now on, by what the function `loop` calls."""
         if self._is_on:
             self.end()
         if not self._is_over and not self._is_armed:
@@ -136,7 +136,7 @@ class WorkerLines(Harmless):
 
     @harmless
     def end(self) -> None:
-        """The batch is there, or failed; does nothing where none is fetched."""
+        """Note that the batch is there, or failed; does nothing if none is fetched."""
         if not self._is_on:
             return
         self._is_on = False
