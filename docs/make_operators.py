@@ -31,10 +31,9 @@ x.grad
 A plain training script runs with that one import in place of `import torch`. There are `torch.nn`
 and `torch.nn.functional`, `torch.optim`, `torch.utils.data` and `torch.utils.checkpoint`,
 `torch.autograd`, `torch.func`, `torch.distributions`, `torch.linalg`, `torch.fft`,
-`torch.special`, `torch.amp`,
-`torch.save` and `torch.load`; what is missing `tidy run` names before a script trains. Hooks,
-views and their version counters, in-place operators, anomaly mode, `no_grad` and `inference_mode`
-are as in PyTorch. `torch.add_callback` shows every operator as it runs.
+`torch.amp`, `torch.save` and `torch.load`; what is missing `tidy run` names before a script trains.
+Hooks, views and their version counters, in-place operators, anomaly mode, `no_grad` and
+`inference_mode` are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 
 ## What differs from PyTorch
 
@@ -68,10 +67,10 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
   `functional_call`, and no forward mode.
 - **`torch.distributions`** has Normal, Categorical, Bernoulli, Uniform, Beta, Gamma, Dirichlet,
   Laplace, MultivariateNormal, Independent, MixtureSameFamily and their divergences.
-- **Not there**: `nn.utils.prune`, lazy layers, adaptive softmax, and what else few training scripts
-  name. Of these `tidy run` names what it reads in the source as a name of `torch`, before a script
-  trains. It does not see keywords, nor methods of tensors that a call returns: these fail when
-  they are reached.
+- **Not there**: `nn.utils.prune`, lazy layers, adaptive softmax, `torch.special`, and what else
+  few training scripts name. Of these `tidy run` names what it reads in the source as a name of
+  `torch`, before a script trains. It does not see keywords, nor methods of tensors that a call
+  returns: these fail when they are reached.
 - **`torch.distributed`** cannot be initialised, with a world of one neither. It can be asked
   whether it is there (it says no); all else is refused when it is called, as are `torch.onnx` and
   `torch.hub`. `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes

@@ -60,7 +60,7 @@ __getattr__ = _later(
     __name__,
     {
         "": "amp backends compiler cuda distributed distributions fft func hub jit linalg mps "
-        "multiprocessing onnx optim random serialization sparse special utils version xpu",
+        "multiprocessing onnx optim random serialization sparse utils version xpu",
         ".amp": "autocast is_autocast_enabled get_autocast_dtype",
         ".backends": "set_float32_matmul_precision get_float32_matmul_precision",
         ".serialization": "save load",

@@ -39,7 +39,6 @@ CALLS |= {
     "__array__": "asarray", "__array_wrap__": "sqrt",
 }  # fmt: skip
 PLACES = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
-PLACES["torch.special"] = "special"
 NOT_OPERATORS = set(
     "__annotations__ __array_priority__ __dict__ __doc__ __init__ __module__ "
     "__slots__ __weakref__ __firstlineno__ __static_attributes__".split()
@@ -107,6 +106,6 @@ HERE_ALONE = {  # public here, and not in PyTorch at that place
 def test_public_names_are_pytorchs():
     torch = pytest.importorskip("torch")
     homes = {"torch": torch, "nn": torch.nn.functional, "tensor": torch.Tensor}
-    homes |= {"linalg": torch.linalg, "fft": torch.fft, "special": torch.special}
+    homes |= {"linalg": torch.linalg, "fft": torch.fft}
     alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
     assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}

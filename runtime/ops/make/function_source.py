@@ -95,7 +95,7 @@ class _Function(Pieces):
 
     def takes_out(self, bare: bool) -> bool:
         """Whether a caller may give the tensor that the result is written to."""
-        op, public = self.op, self.op.flags & {"torch", "linalg", "fft", "special"}
+        op, public = self.op, self.op.flags & {"torch", "linalg", "fft"}
         alone = "make" in op.flags or (public and "." not in op.key)
         return bool(alone and not bare and not op.in_place and "view" not in op.flags)
 
@@ -103,7 +103,7 @@ class _Function(Pieces):
         """Whether `out` has to be of the result's dtype."""
         if "make" in self.op.flags:
             return "dtype is not None"
-        loose = {"promote", "float", "special", "fft"} & self.op.flags
+        loose = {"promote", "float", "fft"} & self.op.flags
         return str(not loose and self.op.base not in _CASTS_OUT.split())
 
     def read_by_out(self) -> str:

@@ -41,7 +41,7 @@ class Op:
     def __init__(
         self, key: str, row: str, flags: frozenset[str], space: dict[str, Any], in_place: bool
     ) -> None:
-        prefix = "".join(f"{p}_" for p in ("linalg", "fft", "special") if p in flags)
+        prefix = "".join(f"{p}_" for p in ("linalg", "fft") if p in flags)
         base, dot, overload = key.partition(".")
         last = "_" if in_place else ""
         self.base = prefix + base

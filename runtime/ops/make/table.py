@@ -22,9 +22,9 @@ from ...observe.bookkeeping import around
 from .rows import Op
 
 Call = Callable[..., Any]
-PLACES = ("torch", "tensor", "nn", "linalg", "fft", "special")
+PLACES = ("torch", "tensor", "nn", "linalg", "fft")
 _MODULES = {"torch": "tidy.runtime", "nn": "tidy.runtime.nn.functional"}
-_MODULES |= {name: f"tidy.runtime.{name}" for name in ("linalg", "fft", "special")}
+_MODULES |= {name: f"tidy.runtime.{name}" for name in ("linalg", "fft")}
 PUBLIC: dict[str, dict[str, Call]] = {place: {} for place in PLACES}
 TABLE: dict[str, Op] = {}
 
