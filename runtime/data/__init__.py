@@ -7,9 +7,9 @@ Where to read first: dataloader.py (who hands out what), then worker.py (the oth
 
 from .dataloader import DataLoader
 from .dataset import BatchSampler, ConcatDataset, Dataset, IterableDataset, RandomSampler, Sampler
-from .dataset import ChainDataset, DistributedSampler
-from .dataset import SequentialSampler, Subset, SubsetRandomSampler, TensorDataset
-from .dataset import WeightedRandomSampler, default_collate, default_convert, random_split
+from .dataset import DistributedSampler, SequentialSampler, Subset, SubsetRandomSampler
+from .dataset import TensorDataset, WeightedRandomSampler, default_collate, default_convert
+from .dataset import random_split
 from .worker import get_worker_info
 
 __all__ = [name for name, x in globals().items() if hasattr(x, "__module__") and name[0] != "_"]

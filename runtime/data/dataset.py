@@ -11,16 +11,17 @@ from bisect import bisect_right
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, cycle, islice
+from itertools import accumulate, islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..core.aten import aten
+from ..core.faces import WHY, refusing
 from ..core.storage import pin
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from ..ops.creation import Generator, default_generator, randint, tensor
+from ..ops.creation import default_generator, randint, tensor
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -37,9 +38,6 @@ class Dataset(Generic[T_co]):
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Samples as a stream: subclasses define `__iter__`."""
-
-    def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
-        return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
@@ -96,21 +94,6 @@ class ConcatDataset(Dataset[Any]):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
-
-
-class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
-
-    def __init__(self, datasets: Iterable[Any]) -> None:
-        self.datasets = list(datasets)
-
-    def __iter__(self) -> Iterator[Any]:
-        for each in self.datasets:
-            check(isinstance(each, IterableDataset), "expected IterableDatasets", AssertionError)
-            yield from each
-
-    def __len__(self) -> int:
-        return sum(map(len, self.datasets))
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
@@ -236,40 +219,10 @@ class BatchSampler(Sampler[list[Any]]):
 
 
 class DistributedSampler(Sampler[int]):
-    """One process's share of the samples, in an order that all of them draw alike."""
+    """Can be imported and asked for; to make one needs processes that are joined."""
 
-    def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
-        shuffle: bool = True, seed: int = 0, drop_last: bool = False,
-    ) -> None:  # fmt: skip
-        known = num_replicas is not None and rank is not None
-        check(
-            known,
-            "Default process group has not been initialized, please make sure to call"
-            " init_process_group, or give num_replicas and rank.",
-            ValueError,
-        )
-        self.dataset, self.num_replicas, self.rank = dataset, num_replicas or 1, rank or 0
-        inside = 0 <= self.rank < self.num_replicas
-        check(inside, f"Invalid rank {rank}, should be below {num_replicas}", ValueError)
-        self.epoch, self.shuffle, self.seed, self.drop_last = 0, shuffle, seed, drop_last
-        each = len(dataset) / self.num_replicas
-        self.num_samples = int(each) if drop_last else math.ceil(each)
-        self.total_size = self.num_samples * self.num_replicas
-
-    def __iter__(self) -> Iterator[int]:
-        order = list(range(len(self.dataset)))
-        if self.shuffle:
-            drawn = Generator().manual_seed(self.seed + self.epoch).stream
-            order = drawn.permutation(len(order)).tolist()
-        order = list(islice(cycle(order), self.total_size)) if order else order
-        return iter(order[self.rank :: self.num_replicas])
-
-    def __len__(self) -> int:
-        return self.num_samples
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refusing("torch.utils.data.DistributedSampler", WHY["distributed"])()
 
 
 def _like(old: Any, found: Any) -> Any:

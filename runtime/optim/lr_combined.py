@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..engine.hooks import check
-from .optimizer import Optimizer
 from .scheduler import LRScheduler, per_group
 
 
@@ -63,20 +62,6 @@ def _take_back(schedulers: Sequence[Any]) -> None:
             _take_back(one._schedulers)
         else:
             one.last_epoch -= 1
-
-
-class ChainedScheduler(LRScheduler):
-    """Several schedulers that step together."""
-
-    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
-        _check_together(schedulers, optimizer)
-        self._schedulers, self.optimizer = schedulers, optimizer or schedulers[0].optimizer
-        self._last_lr = self._rates()
-
-    def step(self, epoch: int | None = None) -> None:
-        for one in self._schedulers:
-            one.step()
-        self._last_lr = self._rates()
 
 
 class ReduceLROnPlateau(

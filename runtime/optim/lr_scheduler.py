@@ -16,14 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine.hooks import check
-from .lr_combined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .lr_combined import ReduceLROnPlateau, SequentialLR
 from .lr_cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .scheduler import LRScheduler, per_group
 
-__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts"]
-__all__ += ["CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR"]
-__all__ += ["MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR"]
-__all__ += ["StepLR"]
+__all__ = ["ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR"]
+__all__ += ["ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR"]
+__all__ += ["PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 _LRScheduler = LRScheduler
 
 
@@ -101,18 +100,3 @@ class LambdaLR(LRScheduler, lr_lambda=...):
 
     def get_lr(self) -> list[Any]:
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
-
-
-class MultiplicativeLR(LambdaLR):
-    """The rate times `lr_lambda(epoch)` in each epoch."""
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        for function in self.lr_lambdas:
-            check(callable(function), f"lr_lambda should be a function: {function}", TypeError)
-
-    def get_lr(self) -> list[Any]:
-        rates = self._rates()
-        if self._is_initial:
-            return rates
-        return [r * f(self.last_epoch) for r, f in zip(rates, self.lr_lambdas, strict=True)]

@@ -263,33 +263,6 @@ def sync_batch_norm(lib):
             net.eval()(x)]  # fmt: skip
 
 
-def data_sets(lib):
-    data = lib.utils.data
-    rows = data.TensorDataset(lib.arange(5))
-
-    class Counted(data.IterableDataset):
-        def __init__(self, upto):
-            self.upto = upto
-
-        def __iter__(self):
-            return iter(range(self.upto))
-
-        def __len__(self):
-            return self.upto
-
-    chain = Counted(2) + Counted(3)
-    sampled = []
-    for rank in range(3):
-        for drop in (False, True):
-            options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}
-            sampler = data.distributed.DistributedSampler(rows, **options)
-            sampled.append([list(sampler), len(sampler)])
-    return [
-        list(chain), len(chain), list(data.ChainDataset([Counted(1), Counted(2)])), sampled,
-        raised(lambda: data.distributed.DistributedSampler(rows, num_replicas=2, rank=2)),
-    ]  # fmt: skip
-
-
 def registration_hooks(lib):
     """They are called for all modules, and may give them something else."""
     home, seen = lib.nn.modules.module, []
@@ -346,7 +319,6 @@ SCRIPTS = [
     clipped,
     extra_state,
     sync_batch_norm,
-    data_sets,
     registration_hooks,
     further_paths,
     scaled_gradients,

@@ -24,7 +24,6 @@ SCHEDULES = {
         o, [s.LinearLR(o, 0.1, total_iters=5), s.CosineAnnealingLR(o, 10), s.StepLR(o, 3)], [5, 15]
     ),
     "polynomial": lambda s, o: s.PolynomialLR(o, total_iters=9, power=2.0),
-    "multiplicative": lambda s, o: s.MultiplicativeLR(o, lambda t: 1 - 1 / (9 + t)),
     "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 7, eta_min=0.01),
     "longer restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2),
     "triangles": lambda s, o: s.CyclicLR(o, 0.1, 0.5, step_size_up=4),
@@ -36,17 +35,6 @@ SCHEDULES = {
     ),
     "own triangles": lambda s, o: s.CyclicLR(
         o, 0.1, 0.5, 5, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations"
-    ),
-    "chain": lambda s, o: s.ChainedScheduler(
-        [s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9), s.PolynomialLR(o, 40)]
-    ),
-    "chain, then restarts": lambda s, o: s.SequentialLR(
-        o,
-        [
-            s.ChainedScheduler([s.LinearLR(o, 0.1, total_iters=5), s.ExponentialLR(o, 0.9)]),
-            s.CosineAnnealingWarmRestarts(o, 6),
-        ],
-        [9],
     ),
     "two": lambda s, o: (s.LinearLR(o, 0.1, total_iters=5), s.ExponentialLR(o, 0.9)),
     "two more": lambda s, o: (s.StepLR(o, 3), s.CosineAnnealingLR(o, 6)),
@@ -119,7 +107,6 @@ RESUMED = {
         ("CosineAnnealingLR", {"T_max": 7}),
         ("CosineAnnealingWarmRestarts", {"T_0": 3}),
         ("LambdaLR", {"lr_lambda": lambda t: 0.9**t}),
-        ("MultiplicativeLR", {"lr_lambda": lambda t: 0.9}),
         ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.3, "step_size_up": 4, "cycle_momentum": False}),
     )
     for last_epoch in (0, 4, 8)
