@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing
 import warnings
 from collections.abc import Callable
@@ -42,19 +41,6 @@ is_dynamo_compiling = is_exporting = is_compiling
 Final = typing.Final
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
-    return the_value
-
-
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What `wait` will give: it is computed at once."""
-    return func(*args, **kwargs)
-
-
-def wait(future: Any) -> Any:
-    return future
-
-
 def reset() -> None:
     """There is nothing to forget."""
 
@@ -62,29 +48,8 @@ def reset() -> None:
 cudagraph_mark_step_begin = reset
 
 
-class set_stance(contextlib.ContextDecorator):
-    """Taken: as a call, a context or a decorator."""
-
-    def __init__(self, stance: str = "default", **_: Any) -> None:
-        self.stance = stance
-
-    def __enter__(self) -> set_stance:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Nothing was entered."""
-
-
 def save(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("torch.jit.save and load: tidy.runtime has no compiled models")
 
 
 load = save
-
-
-def __getattr__(name: str) -> Any:
-    if name == "ScriptModule":
-        from .nn import Module
-
-        return Module
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -80,12 +80,8 @@ def promote_types(a: DType, b: DType) -> DType:
             return complex128
         return high
     if {a.kind, b.kind} == {"f", "V"}:
-        return max(float32, a, b, key=_bytes)
+        return max(float32, a, b, key=lambda dtype: dtype.itemsize)
     return np.promote_types(a, b)
-
-
-def _bytes(dtype: DType) -> int:
-    return dtype.itemsize
 
 
 def _combine(high: DType | None, low: DType | None) -> DType | None:

@@ -24,22 +24,22 @@ __getattr__ = later(
         "": "amp nvtx profiler",
         ".typed": " ".join(f"{kind}Tensor" for kind in _KINDS.split()),
         "..modelled.configuration": "configure",
-        "..modelled.streams": "Stream ExternalStream Event=StreamEvent synchronize",
+        "..modelled.streams": "Stream Event=StreamEvent synchronize",
         "..modelled.memory_statistics": "memory_allocated max_memory_allocated memory_reserved "
         "max_memory_reserved memory_stats memory_cached max_memory_cached memory_summary "
-        "mem_get_info empty_cache reset_peak_memory_stats reset_accumulated_memory_stats "
-        "reset_max_memory_allocated reset_max_memory_cached set_per_process_memory_fraction",
+        "mem_get_info empty_cache reset_peak_memory_stats reset_max_memory_allocated "
+        "reset_max_memory_cached set_per_process_memory_fraction",
         "..modelled.cuda_graphs": "CUDAGraph graph is_current_stream_capturing",
         "..modelled.current_device": "current_device set_device device device_of current_stream "
         "default_stream set_stream stream",
         "..modelled.device_queries": "get_device_name get_device_properties device_count "
-        "get_device_capability can_device_access_peer is_bf16_supported",
+        "get_device_capability is_bf16_supported",
         "..modelled.caching_allocator": "OutOfMemoryError",
     },
 )
 __all__ = ["VARIABLE", "configure", "device_count", "init", "is_available", "is_initialized"]
-__all__ += ["get_arch_list", "get_rng_state", "get_rng_state_all", "initial_seed", "ipc_collect"]
-__all__ += ["manual_seed", "manual_seed_all", "seed", "set_rng_state", "set_rng_state_all"]
+__all__ += ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed"]
+__all__ += ["manual_seed_all", "seed", "set_rng_state", "set_rng_state_all"]
 
 
 def init() -> None:
@@ -64,11 +64,3 @@ def get_rng_state_all() -> list[object]:
 def set_rng_state_all(new_states: Iterable[object]) -> None:
     for state in new_states:
         set_rng_state(state)
-
-
-def get_arch_list() -> list[str]:
-    return []
-
-
-def ipc_collect() -> None:
-    """Memory is not shared with other processes."""

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import partial, reduce
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -131,17 +131,3 @@ def checkpoint(
         return run(*args)
     with _hooks(run, args, then, determinism_check == "default", early_stop):
         return run(*args)
-
-
-def checkpoint_sequential(functions: Any, segments: int, input: Any, **how: Any) -> Any:
-    """The functions one after the other, in `segments` checkpoints; the last segment is none."""
-    functions = list(functions)
-    size = len(functions) // segments
-
-    def run(part: Sequence[Call], x: Any) -> Any:
-        return reduce(lambda value, function: function(value), part, x)
-
-    end = size * (segments - 1)
-    for start in range(0, end, size):
-        input = checkpoint(run, functions[start : start + size], input, **how)
-    return run(functions[end:], input)

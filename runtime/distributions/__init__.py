@@ -4,10 +4,10 @@ from ..core.later import later
 from .base import Distribution
 from .continuous import Beta, Dirichlet, Gamma, Laplace, MultivariateNormal, Normal, Uniform
 from .discrete import Bernoulli, Categorical, Independent
-from .divergences import kl_divergence, register_kl
+from .divergences import kl_divergence
 from .mixture import MixtureSameFamily
 
 __all__ = ["Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Gamma"]
 __all__ += ["Independent", "Laplace", "MixtureSameFamily", "MultivariateNormal", "Normal"]
-__all__ += ["Uniform", "kl_divergence", "register_kl"]
+__all__ += ["Uniform", "kl_divergence"]
 __getattr__ = later(__name__, {})  # further paths: distributions.normal.Normal

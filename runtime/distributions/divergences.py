@@ -13,25 +13,9 @@ from ..nn import functional as F
 from .continuous import Beta, Dirichlet, Gamma, Laplace, MultivariateNormal, Normal
 from .discrete import Bernoulli, Categorical, Independent
 
-_registered: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
-
-
-def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
-    """Decorate a function that gives how far one is from the other."""
-
-    def decorate(function: Any) -> Any:
-        _registered[type_p, type_q] = function
-        return function
-
-    return decorate
-
 
 def kl_divergence(p: Any, q: Any) -> Tensor:
     """How far q is from p."""
-    for one in type(p).__mro__ if _registered else ():
-        for other in type(q).__mro__:
-            if (one, other) in _registered:
-                return _registered[one, other](p, q)
     if isinstance(p, Independent) and isinstance(q, Independent):
         return p._summed(kl_divergence(p.base_dist, q.base_dist))
     for kind in type(p).__mro__:

@@ -42,11 +42,6 @@ def get_device_properties(device: Any = None) -> SimpleNamespace:
     )
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether the two are different: every modelled device reaches every other one."""
-    return device_index(device) != device_index(peer_device)
-
-
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the current device computes in bfloat16 at full speed, or at all."""
     return including_emulation or get_device_capability() >= (8, 0)

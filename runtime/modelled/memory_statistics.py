@@ -49,14 +49,6 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         tally.peak = tally.current
 
 
-def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Have sums over time begin anew, at zero."""
-    stats = _stats(device)
-    stats.out_of_memory = 0
-    for tally in stats.tallies().values():
-        tally.total = 0
-
-
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 

@@ -128,13 +128,6 @@ class Stream(StreamTimeline):
         return f"<torch.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.number:#x}>"
 
 
-class ExternalStream(Stream):
-    """A stream of another library, which a modelled device cannot have."""
-
-    def __init__(self, stream_ptr: int, device: Any = None, **_: Any) -> None:
-        raise NotImplementedError("a modelled device has no streams of other libraries")
-
-
 class StreamEvent:
     """A point on a stream: torch.cuda.Event.
 

@@ -17,10 +17,9 @@ from functools import partialmethod
 from typing import Any, TypeVar
 
 from ..core import dtypes
-from ..core.aten import aten
 from ..core.device import Device
 from ..core.dtypes import float16, float32, float64
-from ..engine.hooks import Hook, HookDict, RemovableHandle, check, register
+from ..engine.hooks import Hook, HookDict, RemovableHandle, check
 from ..engine.tensor import Tensor
 from ..ops.conversion import _dtype_of
 from .module_hooks import ModuleHooks
@@ -32,21 +31,6 @@ Named = Iterator[tuple[str, Any]]
 # Called with the module, the name and what it is given, in place of which they may return another.
 _global_parameter_registration_hooks, _global_module_registration_hooks = HookDict(), HookDict()
 _global_buffer_registration_hooks = HookDict()
-
-
-def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Have `hook(module, name, parameter)` called before any module is given a parameter."""
-    return register(_global_parameter_registration_hooks, hook)
-
-
-def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """Have `hook(module, name, submodule)` called before any module is given another one."""
-    return register(_global_module_registration_hooks, hook)
-
-
-def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """Have `hook(module, name, buffer)` called before any module is given a buffer."""
-    return register(_global_buffer_registration_hooks, hook)
 
 
 class _Registry(dict[str, Any]):
@@ -290,10 +274,6 @@ class Module(ModuleState):
     def type(self: T, dst_type: Any) -> T:
         """Convert all parameters and buffers, in place."""
         return self._apply(lambda x: x.to(dst_type))
-
-    def to_empty(self: T, *, device: Any = None, recurse: bool = True) -> T:
-        """Move to a device without the values."""
-        return self._apply(lambda x: aten.empty_like(x, device=device))
 
     def share_memory(self: T) -> T:
         return self._apply(lambda x: x.share_memory_())

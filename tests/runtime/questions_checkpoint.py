@@ -36,22 +36,6 @@ def several_backwards(torch, ck, reentrant):
     return x.grad.tolist(), counts, raised(out.backward)
 
 
-def chain(torch, ck, reentrant):
-    calls, x = [], leaf(torch, 1.0, 2.0)
-
-    def layer(number):
-        def f(a):
-            calls.append(number)
-            return (a * number).sin()
-
-        return f
-
-    layers = [layer(n) for n in (1, 2, 3, 4, 5)]
-    out = ck.checkpoint_sequential(layers, 2, x, use_reentrant=reentrant)
-    out.sum().backward()
-    return x.grad.tolist(), calls
-
-
 def nested(torch, ck, reentrant):
     x = leaf(torch, 1.0, 2.0)
 
@@ -137,7 +121,6 @@ def grad_call(torch, ck, reentrant):
 SCRIPTS = (
     gradients,
     several_backwards,
-    chain,
     nested,
     no_input_needs_grad,
     other_things_saved,

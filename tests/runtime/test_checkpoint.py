@@ -56,8 +56,6 @@ def test_warns_when_the_form_is_not_given():
     x = leaf(rt, 1.0)
     with pytest.warns(UserWarning, match="use_reentrant"):
         rt_checkpoint.checkpoint(lambda a: a * 2, x)
-    with pytest.warns(UserWarning, match="use_reentrant"):
-        rt_checkpoint.checkpoint_sequential([lambda a: a * 2] * 3, 3, x)
 
 
 @pytest.mark.parametrize("early_stop", [True, False])

@@ -12,7 +12,7 @@ import tidy.runtime.utils as below
 from tidy.runtime.autograd.gradcheck import GradcheckError
 from tidy.runtime.autograd.function import once_differentiable
 assert below.data.DataLoader is torch.utils.data.DataLoader
-assert below.checkpoint.checkpoint and torch.utils.checkpoint.checkpoint_sequential
+assert below.checkpoint.checkpoint is torch.utils.checkpoint.checkpoint
 assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=float).requires_grad_())
 assert torch.autograd.gradgradcheck.__name__ == "gradgradcheck"
 """
