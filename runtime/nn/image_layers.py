@@ -217,90 +217,53 @@ def _in_each(kind: type[Layer], name: str, call: str, args: str) -> Iterator[Any
 _UNPOOL = "input, indices, output_size=None -> "
 _UNPOOL += "F.max_unpool{n}d(input, indices, self.kernel_size, self.stride, self.padding, "
 _UNPOOL += "output_size)"
+_PAD = "F.pad(input, self.padding, {!r})"
 _CONSTANT = "F.pad(input, self.padding, 'constant', self.value)"
+_RRELU = "F.rrelu(input, self.lower, self.upper, self.training, self.inplace)"
+_SIZE = "size=None, scale_factor=None, mode='nearest', align_corners=None, "
+_SIZE += "recompute_scale_factor=None"
+_UNFLATTEN = "input.unflatten(self.dim, self.unflattened_size)"
+_SIMILAR = "F.cosine_similarity(input, other, self.dim, self.eps)"
+_OF_N = _DROPOUT.replace("dropout", "dropout{n}d")
+_OF_ALPHA = _DROPOUT.replace("dropout", "alpha_dropout")
+_OF_FEATURES = _DROPOUT.replace("dropout", "feature_alpha_dropout")
+_LARGEST = "adaptive_max_pool{n}d"
 _ROWS: Any = (
     (_Conv, "Conv3d", _CALL, _CONV),
     *_in_each(_ConvTranspose, "ConvTranspose", "F.conv_transpose{n}d" + _TURNED, _TURNED_ARGS),
     *_in_each(_Channels, "InstanceNorm", "", _INSTANCE),
-    *_in_each(
-        _Dropout, "Dropout", _DROPOUT.replace("dropout", "dropout{n}d"), "p=0.5, inplace=False"
-    ),
-    *(
-        row
-        for name, mode in (
-            ("Reflection", "reflect"),
-            ("Replication", "replicate"),
-            ("Circular", "circular"),
-            ("Zero", "constant"),
-        )
-        for row in _in_each(
-            _Padding, f"{name}Pad", f"F.pad(input, self.padding, {mode!r})", "padding"
-        )
-    ),
+    *_in_each(_Dropout, "Dropout", _OF_N, "p=0.5, inplace=False"),
+    *_in_each(_Padding, "ReflectionPad", _PAD.format("reflect"), "padding"),
+    *_in_each(_Padding, "ReplicationPad", _PAD.format("replicate"), "padding"),
+    *_in_each(_Padding, "CircularPad", _PAD.format("circular"), "padding"),
+    *_in_each(_Padding, "ZeroPad", _PAD.format("constant"), "padding"),
     *_in_each(_Padding, "ConstantPad", _CONSTANT, "padding, value"),
-    *_in_each(
-        _AdaptiveMax,
-        "AdaptiveMaxPool",
-        "adaptive_max_pool{n}d",
-        "output_size, return_indices=False",
-    ),
+    *_in_each(_AdaptiveMax, "AdaptiveMaxPool", _LARGEST, "output_size, return_indices=False"),
     *_in_each(_Unpool, "MaxUnpool", _UNPOOL, "kernel_size, stride=None, padding=0"),
     (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
     (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
     (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),
     (Layer, "ChannelShuffle", "channel_shuffle", "groups"),
-    *(
-        (
-            _Dropout,
-            name,
-            f"F.{call}(input, self.p, self.training, self.inplace)",
-            "p=0.5, inplace=False",
-        )
-        for name, call in (
-            ("AlphaDropout", "alpha_dropout"),
-            ("FeatureAlphaDropout", "feature_alpha_dropout"),
-        )
-    ),
-    (
-        Layer,
-        "RReLU",
-        "F.rrelu(input, self.lower, self.upper, self.training, self.inplace)",
-        "lower=0.125, upper=0.3333333333333333, inplace=False",
-    ),
+    (_Dropout, "AlphaDropout", _OF_ALPHA, "p=0.5, inplace=False"),
+    (_Dropout, "FeatureAlphaDropout", _OF_FEATURES, "p=0.5, inplace=False"),
+    (Layer, "RReLU", _RRELU, "lower=0.125, upper=0.3333333333333333, inplace=False"),
     (Layer, "Threshold", "threshold", "threshold, value, inplace=False"),
     (Layer, "PixelShuffle", "pixel_shuffle", "upscale_factor"),
     (Layer, "PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
-    (
-        _Upsampled,
-        "Upsample",
-        "",
-        "size=None, scale_factor=None, mode='nearest', align_corners=None, "
-        "recompute_scale_factor=None",
+    (_Upsampled, "Upsample", "", _SIZE),
+    (Layer, "Unflatten", _UNFLATTEN, "dim, unflattened_size"),
+    *(
+        (Layer, n, n.lower(), "inplace=False")
+        for n in "ReLU6 SELU Hardswish Hardsigmoid Mish".split()
     ),
-    (
-        Layer,
-        "Unflatten",
-        "input.unflatten(self.dim, self.unflattened_size)",
-        "dim, unflattened_size",
-    ),
-    (Layer, "ReLU6", "relu6", "inplace=False"),
-    (Layer, "SELU", "selu", "inplace=False"),
     (Layer, "CELU", "celu", "alpha=1.0, inplace=False"),
-    (Layer, "Hardswish", "hardswish", "inplace=False"),
-    (Layer, "Hardsigmoid", "hardsigmoid", "inplace=False"),
-    (Layer, "Mish", "mish", "inplace=False"),
     (Layer, "Softsign", "softsign", ""),
     (Layer, "Tanhshrink", "tanhshrink", ""),
     (_Shrink, "Softshrink", "softshrink", "lambd=0.5"),
     (_Shrink, "Hardshrink", "hardshrink", "lambd=0.5"),
     (Layer, "GLU", "glu", "dim=-1"),
     (Layer, "Softmin", "softmin", "dim=None"),
-    (
-        Layer,
-        "CosineSimilarity",
-        "F.cosine_similarity(input, other, self.dim, self.eps)",
-        "dim=1, eps=1e-08",
-    ),
+    (Layer, "CosineSimilarity", _SIMILAR, "dim=1, eps=1e-08"),
     (_BatchNorm, "BatchNorm3d", "", _NORM),
     (_MaxPool, "MaxPool3d", "max_pool3d", _MAX),
     (_Pool, "AvgPool3d", "avg_pool3d", _AVG + ", divisor_override=None"),
