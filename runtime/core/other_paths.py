@@ -25,7 +25,6 @@ _SAME = (
      r"mixture_same_family|multivariate_normal|normal|uniform)",
      "distributions"),
     (r"(jit|compiler)", "compiling"),
-    (r"utils\._pytree", "core.pytree"),
     (r"sparse", "ops.sparse"),
     (r"(random|functional|types|_tensor|tensor)", ""),
 )  # fmt: skip

@@ -1,105 +1,55 @@
-"""Dicts, lists and tuples with values in them, taken apart and put together again.
+"""Dicts, lists and tuples with values in them: their values, and the same with other values.
 
 What is in no container is a leaf, None too. Source: torch/utils/_pytree.py.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any
 
-_Parts = tuple[list[Any], Any]
-
-
-def _items(x: dict[Any, Any]) -> _Parts:
-    return [*x.values()], [*x]
+_Build = Callable[[list[Any]], Any]
 
 
-_makers: dict[type, tuple[Callable[[Any], _Parts], Callable[[Any, Any], Any]]] = {
-    tuple: (lambda x: ([*x], None), lambda values, _: tuple(values)),
-    list: (lambda x: ([*x], None), lambda values, _: [*values]),
-    deque: (lambda x: ([*x], x.maxlen), deque),
-    dict: (_items, lambda values, keys: dict(zip(keys, values, strict=True))),
-    OrderedDict: (_items, lambda values, keys: OrderedDict(zip(keys, values, strict=True))),
-    defaultdict: (
-        lambda x: ([*x.values()], (x.default_factory, [*x])),
-        lambda values, how: defaultdict(how[0], zip(how[1], values, strict=True)),
-    ),
-}
-
-
-class TreeSpec(NamedTuple):
-    """How a container is built: its kind, what is no value in it, and its parts."""
-
-    type: Any
-    context: Any
-    children_specs: tuple[TreeSpec, ...]
-
-    @property
-    def num_leaves(self) -> int:
-        return 1 if self.is_leaf() else sum(each.num_leaves for each in self.children_specs)
-
-    def is_leaf(self) -> bool:
-        return self.type is None
-
-
-_LEAF = TreeSpec(None, None, ())
-
-
-def _parts(tree: Any) -> tuple[Any, list[Any], Any] | None:
+def _parts(tree: Any) -> tuple[list[Any], _Build] | None:
+    """What is in a container, and how one alike is made of other parts; None for a leaf."""
     kind = type(tree)
-    if kind in _makers:
-        return kind, *_makers[kind][0](tree)
+    if kind in (tuple, list):
+        return [*tree], kind
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return kind, [*tree], None
-    return None
+        return [*tree], lambda parts: kind(*parts)
+    if kind not in (dict, OrderedDict, defaultdict):
+        return None
+
+    def build(parts: list[Any]) -> Any:
+        made = copy(tree)
+        made.update(zip(tree, parts, strict=True))
+        return made
+
+    return [*tree.values()], build
 
 
-def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], TreeSpec]:
-    """The values in the order in which they stand, and how to put such together again."""
-    parts = None if is_leaf is not None and is_leaf(tree) else _parts(tree)
-    if parts is None:
-        return [tree], _LEAF
-    leaves, specs = list[Any](), list[TreeSpec]()
-    for each in parts[1]:
-        inner, spec = tree_flatten(each, is_leaf)
-        leaves += inner
-        specs.append(spec)
-    return leaves, TreeSpec(parts[0], parts[2], tuple(specs))
+def tree_map(func: Callable[[Any], Any], tree: Any) -> Any:
+    """Return the same containers, with `func` of each value."""
+    found = _parts(tree)
+    if found is None:
+        return func(tree)
+    parts, build = found
+    return build([tree_map(func, each) for each in parts])
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """Containers as `treespec` says, with these values.
-
-    Raises:
-        ValueError: too few or too many of them.
-    """
-    values = [*leaves]
-    if len(values) != treespec.num_leaves:
-        wanted = f"{treespec.num_leaves} leaves are wanted, not {len(values)}"
-        raise ValueError(f"tree_unflatten: {wanted}")
-    return _built(iter(values), treespec)
+def tree_leaves(tree: Any) -> list[Any]:
+    """Return the values in the order in which they stand."""
+    found = _parts(tree)
+    return [tree] if found is None else [x for part in found[0] for x in tree_leaves(part)]
 
 
-def _built(values: Any, spec: TreeSpec) -> Any:
-    if spec.is_leaf():
-        return next(values)
-    parts = [_built(values, each) for each in spec.children_specs]
-    if spec.type in _makers:
-        return _makers[spec.type][1](parts, spec.context)
-    return spec.type(*parts)
-
-
-def tree_leaves(tree: Any, is_leaf: Any = None) -> list[Any]:
-    return tree_flatten(tree, is_leaf)[0]
-
-
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
-    """The same containers, with `func` of each value; of several trees, of those that match."""
-    leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_leaves(each, is_leaf) for each in rests]
-    return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
+def tree_like(tree: Any, leaves: Iterable[Any]) -> Any:
+    """Return the same containers with other values, as many as `tree_leaves` gives."""
+    rest = iter(leaves)
+    return tree_map(lambda _: next(rest), tree)
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list[Any] | None:
@@ -107,11 +57,10 @@ def broadcast_prefix(prefix: Any, tree: Any) -> list[Any] | None:
 
     A value of the prefix holds for all that stands in the tree at its place.
     """
-    outer = _parts(prefix)
+    outer, inner = _parts(prefix), _parts(tree)
     if outer is None:
         return [prefix] * len(tree_leaves(tree))
-    inner = _parts(tree)
-    if inner is None or inner[0] is not outer[0] or len(inner[1]) != len(outer[1]):
+    if inner is None or type(prefix) is not type(tree) or len(inner[0]) != len(outer[0]):
         return None
-    found = [broadcast_prefix(*each) for each in zip(outer[1], inner[1], strict=True)]
+    found = [broadcast_prefix(*each) for each in zip(outer[0], inner[0], strict=True)]
     return None if None in found else [x for part in found for x in part or ()]

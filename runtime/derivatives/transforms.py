@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any
 
 from ..core.aten import aten
-from ..core.pytree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
+from ..core.pytree import broadcast_prefix, tree_leaves, tree_like, tree_map
 from ..engine.backward import grad as gradients
 from ..engine.grad_mode import enable_grad, is_grad_enabled
 from ..engine.hooks import check
@@ -101,8 +101,8 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
             output, aux = _with_aux(func(*new, **kwargs), has_aux)
             number = isinstance(output, Tensor) and output.dim() == 0
             check(number, "Expected the function to return a tensor without dimensions")
-            at, spec = tree_flatten(inputs)
-            found = tree_unflatten(_product([output], at, [aten.ones_like(output)]), spec)
+            at = tree_leaves(inputs)
+            found = tree_like(inputs, _product([output], at, [aten.ones_like(output)]))
         found, output, aux = _settled(outside, at, found, output, aux)
         found = _like_argnums(argnums, found)
         return (found, (output, aux)) if has_aux else (found, output)
@@ -131,10 +131,8 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
         with enable_grad():
             new, inputs, _ = _chosen(args, argnums)
             output, aux = _with_aux(func(*new, **kwargs), has_aux)
-            at, spec = tree_flatten(inputs)
-            outputs, shape = tree_flatten(output)
-            found = list[Any]()
-            for out in outputs:
+            at, found = tree_leaves(inputs), list[Any]()
+            for out in tree_leaves(output):
                 check(isinstance(out, Tensor), "jacrev: Expected the function to return tensors")
                 flat = out.reshape(-1)
                 rows = [_product([x], at, [aten.ones_like(x)]) for x in flat]
@@ -144,8 +142,8 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
                     else x.new_zeros((*out.shape, *x.shape))
                     for n, x in enumerate(at)
                 ]
-                found.append(_like_argnums(argnums, tree_unflatten(columns, spec)))
-        done, aux = _settled(outside, at, tree_unflatten(found, shape), aux)
+                found.append(_like_argnums(argnums, tree_like(inputs, columns)))
+        done, aux = _settled(outside, at, tree_like(output, found), aux)
         return (done, aux) if has_aux else done
 
     return wrapper
@@ -172,7 +170,7 @@ def vmap(
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        leaves, spec = tree_flatten(args)
+        leaves = tree_leaves(args)
         dims = broadcast_prefix(in_dims, args if isinstance(in_dims, tuple) else [*args])
         fits = isinstance(in_dims, (int, tuple)) and dims is not None
         check(fits, f"vmap: in_dims={in_dims} does not fit the inputs", ValueError)
@@ -186,7 +184,7 @@ def vmap(
             pairs = [(x if dim is None else _one_zero(x, dim), dim) for x, dim in pairs]
         for n in range(size or 1):
             one = [x if dim is None else x.select(dim, n) for x, dim in pairs]
-            results.append(func(*tree_unflatten(one, spec), **kwargs))
+            results.append(func(*tree_like(args, one), **kwargs))
         return _stacked(results, out_dims, size)
 
     return wrapper
@@ -207,18 +205,14 @@ def _one_zero(x: Tensor, dim: int) -> Tensor:
 
 
 def _stacked(results: list[Any], out_dims: Any, size: int) -> Any:
-    apart = [tree_flatten(result) for result in results]
-    spec = apart[0][1]
     dims = broadcast_prefix(out_dims, results[0])
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1:
         dims = broadcast_prefix(out_dims[0], results[0])
     check(dims is not None, f"vmap: out_dims={out_dims} does not fit the outputs", ValueError)
     made = list[Any]()
-    for dim, each in zip(
-        dims or (), zip(*[leaves for leaves, _ in apart], strict=True), strict=True
-    ):
+    for dim, *each in zip(dims or (), *map(tree_leaves, results), strict=True):
         tensors = all(isinstance(x, Tensor) for x in each)
         check(tensors, f"vmap: the function should return tensors, not {type(each[0])}", ValueError)
-        whole = each[0] if dim is None else aten.stack([*each], dim)
+        whole = each[0] if dim is None else aten.stack(each, dim)
         made.append(whole if size or dim is None else whole.narrow(dim, 0, 0))
-    return tree_unflatten(made, spec)
+    return tree_like(results[0], made)

@@ -17,7 +17,4 @@ torch.fmax(x, x * 0).sqrt(), torch.fmin(x, x * 0).neg().sqrt()
 x.clamp(min=0).sqrt(), x.clamp(0, 1).pow(-1), x.clamp(y.minimum(x), x.maximum(y)).log()
 torch.are_deterministic_algorithms_enabled(), torch.get_default_device().type
 torch.set_default_tensor_type('torch.IntTensor')
-[v for v in __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_flatten({'a': [1, (2, 3)], 'b': None})[0]]
-__import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_map(lambda v: v * 2, {'a': [1, (2, 3)], 'b': 4})
-__import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_unflatten([1], __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_flatten([1, 2])[1])
 """.strip().split("\n")
