@@ -28,8 +28,6 @@ class CallbackHandle(RemovableHandle):
 
     Args:
         needs_inputs: fill `record.inputs`; without it they are `()`.
-        scopes: only these; None is all.
-        sampling: the share of records seen, 0 to 1.
         thread_local: only what runs in this thread (and in a backward that it starts).
     """
 
@@ -39,25 +37,14 @@ class CallbackHandle(RemovableHandle):
         on_exit: Exit | None = None,
         *,
         needs_inputs: bool = False,
-        scopes: frozenset[RecordScope] | None = None,
-        sampling: float = 1.0,
         thread_local: bool = False,
     ) -> None:
         self.on_enter, self.on_exit, self.needs_inputs = on_enter, on_exit, needs_inputs
-        self.scopes, self.sampling = scopes, sampling
         if thread_local:
             _of_thread.set((*_of_thread.get(), self))
         else:
             _of_all.append(self)
         watching.append(self)
-
-    def wants(self, scope: RecordScope) -> bool:
-        if self.sampling < 1.0:
-            import random  # slow to load
-
-            if random.random() >= self.sampling:  # noqa: S311
-                return False
-        return self.scopes is None or scope in self.scopes
 
     def remove(self) -> None:
         """No further calls of these callbacks begin; those that began still end."""
@@ -76,11 +63,11 @@ _of_thread: ContextVar[tuple[CallbackHandle, ...]] = ContextVar("tidy_callbacks"
 def begin(
     name: str, scope: RecordScope, inputs: Any = (), sequence_nr: int = -1, thread_id: int = 0
 ) -> Running:
-    """Call every callback that wants to see this; give the answer to `end`.
+    """Call every callback; give the answer to `end`.
 
     Of a range of the user's the interposers are told here too.
     """
-    callbacks = [c for c in (*_of_all, *_of_thread.get()) if c.wants(scope)]
+    callbacks = (*_of_all, *_of_thread.get())
     ranges = interposers if scope == RecordScope.USER_SCOPE else ()
     if not callbacks and not ranges:
         return []
