@@ -1,6 +1,4 @@
-"""Ranges of the user's own: blocks, decorated functions, and what a future ends."""
-
-from concurrent.futures import Future, ThreadPoolExecutor
+"""Ranges of the user's own: blocks and decorated functions."""
 
 import pytest
 
@@ -27,24 +25,6 @@ def test_a_decorated_function_is_a_range_at_each_call(seen):
     assert halve(4) == 1
     assert seen == [("begin", "halve")] * 3 + [("end", "halve")] * 3
     assert halve.__name__ == "halve"
-
-
-def test_a_range_ends_when_its_future_is_done(seen):
-    future: Future[int] = Future()
-    with rt.record_function("fetch") as fetch:
-        ended = fetch._call_end_callbacks_on_future(future)
-    assert seen == [("begin", "fetch")]
-    future.set_result(7)
-    assert seen == [("begin", "fetch"), ("end", "fetch")]
-    assert ended.result(timeout=60) == 7
-
-
-def test_a_future_that_fails_ends_the_range_and_says_why(seen):
-    with ThreadPoolExecutor(1) as pool, rt.record_function("fetch") as fetch:
-        ended = fetch._call_end_callbacks_on_future(pool.submit(lambda: 1 / 0))
-        with pytest.raises(ZeroDivisionError):
-            ended.result(timeout=60)
-    assert seen == [("begin", "fetch"), ("end", "fetch")]
 
 
 def test_lists_of_tensors_have_sequence_numbers():
