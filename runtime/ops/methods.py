@@ -20,7 +20,7 @@ from . import conversion, indexing
 from .make import PUBLIC, as_tensors, device_like, same_kind, sizes
 
 _OTHERS = "activation convolution creation elementwise embedding foreach grids joining"
-_MORE = "linalg loss margin matrix matrix_functions norms normalization reduction resampling"
+_MORE = "linalg loss margin matrix norms normalization reduction resampling"
 _LAST = "searching softmax sparse special storages typed_tensors views windows"
 for _name in f"{_OTHERS} {_MORE} {_LAST}".split():
     importlib.import_module(f"{__package__}.{_name}")
