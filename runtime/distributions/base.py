@@ -32,7 +32,6 @@ class Distribution:
 
     has_rsample = False
     rules: ClassVar[dict[str, str]] = {}  # what holds of parameters, for those who check
-    event_dims = 0
     _validate_args = __debug__
 
     @staticmethod

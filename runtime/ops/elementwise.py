@@ -23,9 +23,8 @@ from .make import (
     refuse_overlap,
     refuse_shared,
     refused,
-    zeros_beside,
 )  # fmt: skip
-from .powers import power, power_other, power_self  # noqa: F401  (of a row below)
+from .powers import _zero, power, power_other, power_self  # noqa: F401  (of rows below)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
@@ -43,10 +42,6 @@ def _floats(x: Any) -> Any:
 def _step(self: Any, other: Any, given: Any) -> Any:
     check(other.dtype == given.array.dtype, "heaviside: expected tensors of one dtype")
     return np.where(self == 0, other, (self > 0).astype(self.dtype))
-
-
-def _zero(x: Any) -> Tensor:
-    return zeros_beside(x.array.shape, x)
 
 
 def _filling(value: Any, dtype: Any) -> Any:

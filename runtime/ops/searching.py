@@ -14,7 +14,6 @@ from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import declare, dimension, function
 from .make.table import PUBLIC
-from .reduction import _extreme, _real, _some, at_index  # noqa: F401  (rows use them)
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
