@@ -16,8 +16,6 @@ from ..engine.tensor import Tensor, bump_version, wrap
 from .indexing import add_at
 from .make import composite, declare, zeros_beside
 
-Ints = tuple[int, ...]
-
 
 def _rows(weight: Any, indices: Any) -> Any:
     if weight.ndim != 2:

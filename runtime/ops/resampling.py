@@ -17,8 +17,6 @@ from ..engine.tensor import Tensor, wrap
 from .convolution import _batched, _spread
 from .make import declare, in_layout_of
 
-Ints = tuple[int, ...]
-
 
 def _transposed(n: int, x: Tensor, w: Tensor, bias: Any, *how: Any) -> Any:
     stride, padding, more, dilation = (_spread(value, n) for value in (*how[:3], how[4]))
