@@ -149,7 +149,7 @@ def product_plans(
     path = path_of(dtype, tf32, spec)
     m, n, k = product[:3]
     if m == 1 or n == 1:
-        return (_vector_plan(product, dtype, nbytes, path, spec),)
+        return (_vector_plan(product, dtype, nbytes, spec),)
     slower = misalignment(dtype, n, k) if path.tensor else 1.0
     memory = stream_ns(nbytes, spec) * slower
     chosen = choose(product, path, memory, spec, 1 / slower)
@@ -182,9 +182,7 @@ def tile_plans(
     return plan, KernelPlan(name, reduce_ns, *work, grid, block, 32, 0)
 
 
-def _vector_plan(
-    product: Product, dtype: str, nbytes: int, path: Path, spec: DeviceSpec
-) -> KernelPlan:
+def _vector_plan(product: Product, dtype: str, nbytes: int, spec: DeviceSpec) -> KernelPlan:
     """With one row or column there is nothing to use twice: memory is the limit."""
     blocks = -(-max(product.m, product.n) // 16) * product.batch
     compute = product.flops / (spec.float32_flops_per_s * 0.5) * 1e9
