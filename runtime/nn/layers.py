@@ -34,13 +34,11 @@ _FACTORY = ", device=None, dtype=None"
 class Layer(Module):
     """A module whose constructor is declared."""
 
-    declared = ""  # the arguments of its constructor
     shown: str | None = None  # extra_repr, as a format; by default `name=value` of each argument
 
     def __init_subclass__(cls, args: str | None = None, call: str = "") -> None:
         if args is None:
             return
-        cls.declared = args
         names = [p.split("=")[0] for p in args.split(", ") if p and p[0] != "*"]
         if "inplace" in names and "{x}" in call:  # a function that knows nothing of that
             changed = call.format(x="input.clone()")
