@@ -20,7 +20,7 @@ from .base import Distribution, Shape, hold, tensors
 class _Chances(Distribution):
     """Given as probabilities, or as logits; each is made of the other when it is asked for."""
 
-    binary, enumerated = True, False
+    binary = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         one = (probs is None) != (logits is None)
