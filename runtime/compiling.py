@@ -41,6 +41,10 @@ is_dynamo_compiling = is_exporting = is_compiling
 Final = typing.Final
 
 
+class ScriptModule:
+    """No module is one: for `isinstance`."""
+
+
 def reset() -> None:
     """There is nothing to forget."""
 

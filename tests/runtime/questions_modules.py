@@ -262,6 +262,18 @@ def sync_batch_norm(lib):
             net.eval()(x)]  # fmt: skip
 
 
+def shares_of_samples(lib):
+    data = lib.utils.data
+    rows = data.TensorDataset(lib.arange(5))
+    sampled = []
+    for rank in range(3):
+        for drop in (False, True):
+            options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}
+            sampler = data.distributed.DistributedSampler(rows, **options)
+            sampled.append([list(sampler), len(sampler)])
+    return [sampled, raised(lambda: data.DistributedSampler(rows, num_replicas=2, rank=2))]
+
+
 def registration_hooks(lib):
     """They are called for all modules, and may give them something else."""
     home, seen = lib.nn.modules.module, []
@@ -320,6 +332,7 @@ SCRIPTS = [
     clipped,
     extra_state,
     sync_batch_norm,
+    shares_of_samples,
     registration_hooks,
     further_paths,
     scaled_gradients,

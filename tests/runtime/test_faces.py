@@ -26,13 +26,6 @@ def test_what_is_missing_is_named_by_the_path_that_a_script_has(path):
         _ = module.orthogonal
 
 
-def test_samplers_of_many_processes_can_be_asked_for():
-    sampler = rt.utils.data.distributed.DistributedSampler
-    assert not isinstance(rt.utils.data.SequentialSampler([1, 2]), sampler)
-    with pytest.raises(NotImplementedError, match="runs in one process"):
-        sampler([1, 2], num_replicas=1, rank=0)
-
-
 def test_nothing_is_compiled():
     def step(x):
         return x * 2
