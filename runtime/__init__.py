@@ -76,27 +76,27 @@ __getattr__ = _later(
 
 
 def is_tensor(obj: object) -> _bool:
-    """Whether it is a tensor."""
+    """Tell whether it is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def numel(input: Tensor) -> _Any:
-    """How many elements it has."""
+    """Count how many elements it has."""
     return input.array.size
 
 
 def is_floating_point(input: Tensor) -> _bool:
-    """Whether its elements are floating."""
+    """Tell whether its elements are floating."""
     return input.array.dtype.kind in "fV"
 
 
 def is_complex(input: Tensor) -> _bool:
-    """Whether its elements are complex."""
+    """Tell whether its elements are complex."""
     return input.array.dtype.kind == "c"
 
 
 def get_num_threads() -> _Any:
-    """How many threads numpy may use, as far as it is known."""
+    """Count how many threads numpy may use, as far as it is known."""
     return _cpu_count() or 1
 
 

@@ -33,14 +33,15 @@ class Accelerator(Protocol):
     """Devices beside the CPU, `cuda:0` and on. Bodies are those of the null device."""
 
     def no_such_device(self, device: str) -> str:
-        """The text of the error that says that `device` does not exist."""
+        """Return the text of the error that says that `device` does not exist."""
         return (
             f"tidy.runtime has no device {device!r}; it has 'cpu'. A modelled one: "
             "tidy run --device a100, TIDY_DEVICE=a100, or tidy.runtime.cuda.configure('a100')"
         )
 
     def device_index(self, device: Any = None) -> int:
-        """The number of a device, given as `cuda`, `cuda:1`, a number or None for the current one.
+        """Return the number of a device, given as `cuda`, `cuda:1`, a number or None for the
+        current one.
 
         Raises:
             RuntimeError: there is no such device.
@@ -48,7 +49,7 @@ class Accelerator(Protocol):
         raise RuntimeError(self.no_such_device("cuda" if device is None else str(device)))
 
     def to_device(self, tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
-        """A copy of a tensor on another device, in another dtype unless `dtype` is None."""
+        """Return a copy of a tensor on another device, in another dtype unless `dtype` is None."""
         raise RuntimeError(self.no_such_device(str(device)))
 
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
@@ -59,32 +60,36 @@ class Accelerator(Protocol):
         return function(*args)
 
     def backward(self, roots: Sequence[Edge], grads: Grads) -> AbstractContextManager[None]:
-        """The context of one backward, which starts at `roots` with a gradient for each."""
+        """Return the context of one backward, which starts at `roots` with a gradient for each."""
         return nullcontext()
 
     def enter(self, node: Node) -> None:
-        """The engine turns to `node`: the stream of its forward becomes the current one."""
+        """Turn to `node`: the stream of its forward becomes the current one."""
 
     def pass_on(self, source: Node, target: Node, grad: Tensor) -> None:
-        """A gradient goes from `source` to `target`: the streams that have to wait do so.
+        """Pass a gradient from `source` to `target`: the streams that have to wait do so.
 
         Raises:
             RuntimeError: the gradient is on another device than what it is the gradient of.
         """
 
     def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
-        """The sum of two gradients that arrived at `target`, in `old` itself where `own` is set."""
+        """Return the sum of two gradients that arrived at `target`, in `old` itself where `own` is
+        set.
+        """
         return old + grad
 
     def captured(self, node: Node) -> None:
-        """The gradient that arrived at `node` is handed to the caller of `grad()`."""
+        """Hand the gradient that arrived at `node` to the caller of `grad()`."""
 
     def stream_of(self, leaf: Tensor) -> Any:
-        """The stream on which a leaf's gradient is accumulated; None for a leaf on the CPU."""
+        """Return the stream on which a leaf's gradient is accumulated; None for a leaf on
+        the CPU.
+        """
         return None
 
     def copied(self, variable: Tensor, grad: Tensor) -> Tensor:
-        """A copy of `grad` on the device of `variable`, laid out as `variable` is."""
+        """Return a copy of `grad` on the device of `variable`, laid out as `variable` is."""
         copy: Tensor = grad.clone()
         return copy
 
@@ -110,12 +115,12 @@ accelerators: list[Accelerator] = []  # the registered one; empty while there is
 
 
 def current() -> Accelerator:
-    """The registered accelerator, or `NO_DEVICE`."""
+    """Return the registered accelerator, or `NO_DEVICE`."""
     return accelerators[0] if accelerators else NO_DEVICE
 
 
 def is_available() -> bool:
-    """Whether there is a device beside the CPU."""
+    """Tell whether there is a device beside the CPU."""
     return bool(accelerators)
 
 
@@ -125,7 +130,7 @@ def register(accelerator: Accelerator | None) -> None:
 
 
 def current_accelerator(check_available: bool = False) -> Any:
-    """The kind of device that there is beside the CPU; None without one."""
+    """Return the kind of device that there is beside the CPU; None without one."""
     from .core.device import Device
 
     return Device("cuda") if accelerators else None

@@ -62,7 +62,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What was set, or follows from `allow_tf32`."""
+    """Return what was set, or follows from `allow_tf32`."""
     known = str(cuda.matmul.precision)
     if (known != "highest") == cuda.matmul.allow_tf32:
         return known

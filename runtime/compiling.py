@@ -12,7 +12,7 @@ _said = set[str]()
 
 def _as_it_is(name: str) -> Callable[..., Any]:
     def call(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """The same object, with a note once."""
+        """Return the same object, with a note once."""
         if name not in _said:
             _said.add(name)
             warnings.warn(f"{name} changes nothing here: it runs as it is", stacklevel=2)
@@ -30,7 +30,7 @@ def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def ignore(drop: Any = None, *args: Any, **_: Any) -> Any:
-    """The function; or a decorator, which gives it back."""
+    """Return the function; or a decorator, which gives it back."""
     return drop if callable(drop) else lambda one: one
 
 

@@ -207,7 +207,8 @@ def save(obj: Any, f: Any, **_: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
-    """What `save` wrote to this path or binary file, where it was or where `map_location` says.
+    """Return what `save` wrote to this path or binary file, where it was or where `map_location`
+    says.
 
     Raises:
         RuntimeError: `save` did not write it, it is damaged, or its device is not here.

@@ -28,7 +28,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_default_device(device: Any) -> None:
-    """The CPU, or None; new tensors are on another device where they are asked for there."""
+    """Take the CPU, or None; new tensors are on another device if they are asked for there."""
     wanted = CPU if device is None else Device(device)
     if wanted.type != "cpu":
         raise NotImplementedError("a device as a default for new tensors is not supported")
@@ -53,7 +53,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
-    """What is drawn within leaves the stream of random numbers as it was."""
+    """Leave the stream of random numbers as it was before what is drawn within."""
     state = default_generator.get_state() if enabled else None
     try:
         yield

@@ -35,7 +35,7 @@ _default = float32
 
 
 def get_default_dtype() -> DType:
-    """What Python floats become."""
+    """Return what Python floats become."""
     return _default
 
 
@@ -70,7 +70,7 @@ def _complex_of(dtype: DType) -> DType:
 
 
 def promote_types(a: DType, b: DType) -> DType:
-    """The smallest dtype that PyTorch gives two tensors of these."""
+    """Return the smallest dtype that PyTorch gives two tensors of these."""
     if a == b:
         return a
     first, second = CATEGORY[a.kind], CATEGORY[b.kind]
@@ -96,7 +96,7 @@ def _combine(high: DType | None, low: DType | None) -> DType | None:
 
 
 def result_dtype(*operands: Any) -> DType:
-    """The dtype of an operator on these arrays and Python numbers."""
+    """Return the dtype of an operator on these arrays and Python numbers."""
     chosen: list[DType | None] = [None] * 3  # of arrays with dimensions, without, of numbers
     for x in operands:
         is_array = isinstance(x, (np.ndarray, np.generic))
@@ -109,20 +109,20 @@ def result_dtype(*operands: Any) -> DType:
 
 
 def number_dtype(x: Any) -> DType:
-    """What a Python number is as a tensor."""
+    """Return what a Python number is as a tensor."""
     if isinstance(x, int):
         return bool_ if isinstance(x, bool) else int64
     return _complex_of(_default) if isinstance(x, complex) else _default
 
 
 def promote(*operands: Any) -> tuple[Array, ...]:
-    """The operands as arrays of their common dtype."""
+    """Return the operands as arrays of their common dtype."""
     dtype = result_dtype(*operands)
     return tuple(np.asarray(x).astype(dtype, copy=False) for x in operands)
 
 
 def widened(first: Array, *others: Any) -> tuple[Any, ...]:
-    """What is to be computed in float32, and what its result is to be: 16 bits, or None.
+    """Return what is to be computed in float32, and what its result is to be: 16 bits, or None.
 
     If the first array is of a 16-bit float it and the others that are become float32, unless there
     is one of a wider float: such operands are for the operator to refuse or to promote.
@@ -135,13 +135,13 @@ def widened(first: Array, *others: Any) -> tuple[Any, ...]:
 
 
 def in_float32(x: Any) -> Any:
-    """An array of 16-bit floats as float32; anything else as it is."""
+    """Return an array of 16-bit floats as float32; anything else as it is."""
     half = isinstance(x, np.ndarray) and x.dtype.itemsize == 2 and x.dtype.kind in "fV"
     return x.astype(float32) if half else x
 
 
 def narrowed(result: Any, half: DType) -> Any:
-    """What was computed in float32 for 16-bit operands, as these."""
+    """Return what was computed in float32 for 16-bit operands, as these."""
     with np.errstate(all="ignore"):
         return result.astype(half) if result.dtype == float32 else result
 
@@ -182,7 +182,7 @@ def numpy_dtype(given: Any) -> DType:
 
 
 def finfo(dtype: Any = None) -> Any:
-    """The limits of a floating dtype, by default of the default one."""
+    """Return the limits of a floating dtype, by default of the default one."""
     dtype = numpy_dtype(_default if dtype is None else dtype)
     if dtype.kind != "V":
         return np.finfo(dtype)

@@ -37,7 +37,7 @@ def _around(*args: Any, **kwargs: Any) -> Iterator[None]:
 
 
 def face(name: str) -> Callable[[str], Any]:
-    """The `__getattr__` of such a module.
+    """Return the `__getattr__` of such a module.
 
     Args:
         name: one of WHY.
@@ -56,7 +56,7 @@ def face(name: str) -> Callable[[str], Any]:
 
 
 def refusing(name: str, why: str) -> Callable[..., Any]:
-    """A function that can be named, and says why it is not here when it is called."""
+    """Return a function that can be named, and says why it is not here when it is called."""
 
     def refused(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{name}: {why}")

@@ -13,7 +13,8 @@ _PACKAGE = __name__.removesuffix(".core.later")
 
 
 def later(face: str, homes: dict[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module; further paths of PyTorch's are found without an import, too.
+    """Return the `__getattr__` of a module; further paths of PyTorch's are found without an import,
+    too.
 
     Args:
         face: the module's name.

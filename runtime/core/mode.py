@@ -35,7 +35,7 @@ class Mode:
         return mode
 
     def clone(self) -> Mode:
-        """A fresh one, for a decorated function's every call."""
+        """Return a fresh one, for a decorated function's every call."""
         made = copy.copy(self)
         made._before = []
         return made

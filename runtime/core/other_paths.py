@@ -31,7 +31,9 @@ _SAME = (
 
 
 def home_of(inner: str) -> str | None:
-    """Which module has what PyTorch has at this path; None for a path that is no further one."""
+    """Tell which module has what PyTorch has at this path; None for a path that is no
+    further one.
+    """
     if inner in WHY:
         return "core.faces"
     return next((home for pattern, home in _SAME if re.fullmatch(pattern, inner)), None)

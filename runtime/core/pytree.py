@@ -53,7 +53,7 @@ def tree_like(tree: Any, leaves: Iterable[Any]) -> Any:
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list[Any] | None:
-    """The prefix's value for each leaf of the tree; None where it does not fit.
+    """Return the prefix's value for each leaf of the tree; None if it does not fit.
 
     A value of the prefix holds for all that stands in the tree at its place.
     """

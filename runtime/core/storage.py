@@ -31,7 +31,9 @@ class Storage(weakref.ref):  # type: ignore[type-arg]
 
 
 def make_storage(owner: Any, freed: Callable[[Storage], None], device: int, block: Any) -> Storage:
-    """The storage of an array that owns its memory; `freed(storage)` is called at its end."""
+    """Return the storage of an array that owns its memory; `freed(storage)` is called at
+    its end.
+    """
     made = Storage(owner, freed)
     made.key = key = id(owner)
     made.device, made.block, made.number = device, block, next(_numbers)
@@ -44,7 +46,7 @@ pinned: dict[int, weakref.ref[Any]] = {}
 
 
 def owner_of(array: Any) -> Any:
-    """The array that owns the memory which `array` sees."""
+    """Return the array that owns the memory which `array` sees."""
     try:
         while (base := array.base) is not None:
             array = base
@@ -54,7 +56,7 @@ def owner_of(array: Any) -> Any:
 
 
 def storage_of(tensor: Any) -> Storage | None:
-    """The device memory of a tensor; None on the CPU."""
+    """Return the device memory of a tensor; None on the CPU."""
     return storages.get(id(owner_of(tensor.array))) if storages else None
 
 
@@ -69,5 +71,5 @@ def pin(tensor: Any) -> None:
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether it is on the CPU, in page-locked memory."""
+    """Tell whether it is on the CPU, in page-locked memory."""
     return id(owner_of(tensor.array)) in pinned or "_pinned" in tensor.__dict__

@@ -57,7 +57,7 @@ manual_seed = manual_seed_all
 
 
 def get_rng_state_all() -> list[object]:
-    """Of each device; all draw from the CPU's stream."""
+    """Return the state for each device; all draw from the CPU's stream."""
     return [get_rng_state() for _ in range(count_devices())]
 
 

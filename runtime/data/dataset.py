@@ -71,7 +71,7 @@ class Subset(Dataset[Any]):
 
 
 def look_up(dataset: Any, keys: list[Any]) -> Any:
-    """The samples for `keys`, in one call if the dataset can."""
+    """Return the samples for `keys`, in one call if the dataset can."""
     many = getattr(dataset, "__getitems__", None)
     return many(keys) if many else [dataset[key] for key in keys]
 
@@ -310,7 +310,7 @@ def _convert(value: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """One sample, its arrays and numpy numbers as tensors, its tuples as lists."""
+    """Return one sample, its arrays and numpy numbers as tensors, its tuples as lists."""
     return _apply(_convert, data, list)
 
 

@@ -53,7 +53,7 @@ class Receiver:
         self._thread.start()
 
     def take(self, timeout: float | None) -> Answer | None:
-        """The next answer, in the order in which they came; None where a worker is gone.
+        """Return the next answer, in the order in which they came; None if a worker is gone.
 
         Raises:
             RuntimeError: none came in so many seconds.

@@ -44,14 +44,14 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Which worker this process is; None if it is none."""
+    """Tell which worker this process is; None if it is none."""
     return _info
 
 
 def make_fetch(
     dataset: Any, iterable: bool, batched: bool, collate_fn: Any, drop_last: bool
 ) -> Callable[[Any], Any]:
-    """A function from keys to a batch; StopIteration is the end of an iterable dataset."""
+    """Return a function from keys to a batch; StopIteration is the end of an iterable dataset."""
     stream = iter(dataset) if iterable else None
 
     def fetch(keys: Any) -> Any:

@@ -69,7 +69,9 @@ def _evaluate(func: Function, inputs: Any, create_graph: bool) -> tuple[Tensors,
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
-    """For each output and input their Jacobian, of shape (*output, *input); never vectorized."""
+    """Return for each output and input their Jacobian, of shape (*output, *input); never
+    vectorized.
+    """
     if how.get("strategy", "reverse-mode") != "reverse-mode":
         raise NotImplementedError("jacobian: only strategy='reverse-mode'")
     at, result, outputs = _evaluate(func, inputs, create_graph)
@@ -95,6 +97,6 @@ def _gradient(func: Function, inputs: Any, strict: bool, *at: Tensor) -> Any:
 def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
-    """For each two inputs the second derivatives of `func`, of shape (*first, *second)."""
+    """Return for each two inputs the second derivatives of `func`, of shape (*first, *second)."""
     gradient = partial(_gradient, func, inputs, strict)
     return jacobian(gradient, inputs, create_graph, strict, **how)

@@ -39,7 +39,7 @@ def gradcheck(
     rounds: int = 2,
     **others: Any,
 ) -> bool:
-    """Whether the function's gradients are what differences of it say.
+    """Tell whether the function's gradients are what differences of it say.
 
     Args:
         inputs: float64 tensors; those that require a gradient are checked, one by one.
@@ -96,7 +96,7 @@ def gradgradcheck(
     gen_non_contig_grad_outputs: bool = False,
     **kwargs: Any,
 ) -> bool:
-    """Whether the gradient's own gradients are right; takes what gradcheck takes.
+    """Tell whether the gradient's own gradients are right; takes what gradcheck takes.
 
     Args:
         grad_outputs: gradients of the outputs to check at, by default random ones.

@@ -91,7 +91,9 @@ def _like_argnums(argnums: Any, values: tuple[Any, ...]) -> Any:
 
 
 def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """A function that gives the gradient of `func`, which gives one number, and that number."""
+    """Return a function that gives the gradient of `func`, which gives one number, and that
+    number.
+    """
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -111,7 +113,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
 
 
 def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """A function that gives the gradient of `func`, which gives one number."""
+    """Return a function that gives the gradient of `func`, which gives one number."""
     both = grad_and_value(func, argnums, has_aux)
 
     @wraps(func)
@@ -123,7 +125,7 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
 
 
 def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any) -> Function:
-    """A function that gives the Jacobian, a row at a time: of shape (*output, *input)."""
+    """Return a function that gives the Jacobian, a row at a time: of shape (*output, *input)."""
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -150,14 +152,14 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
 
 
 def hessian(func: Function, argnums: Any = 0) -> Function:
-    """A function that gives the second derivatives of `func`."""
+    """Return a function that gives the second derivatives of `func`."""
     return jacrev(jacrev(func, argnums), argnums)
 
 
 def vmap(
     func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Function:
-    """A function of a batch: `func` of each element, and the results stacked.
+    """Return a function of a batch: `func` of each element, and the results stacked.
 
     Args:
         func: what to call.

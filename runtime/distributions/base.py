@@ -36,7 +36,9 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions made from now on check what they are given, unless they say so."""
+        """Set whether distributions made from now on check what they are given, unless they
+        say so.
+        """
         check(value in (True, False), f"a bool is needed, not {value!r}", ValueError)
         Distribution._validate_args = value
 
@@ -63,7 +65,7 @@ class Distribution:
         raise NotImplementedError
 
     def expand(self, batch_shape: Shape) -> Any:
-        """The same with its parameters expanded to this batch."""
+        """Return the same with its parameters expanded to this batch."""
         made, have = copy.copy(self), len(self.batch_shape)
         for name, value in vars(self).items():
             if isinstance(value, Tensor):

@@ -15,7 +15,7 @@ from .discrete import Bernoulli, Categorical, Independent
 
 
 def kl_divergence(p: Any, q: Any) -> Tensor:
-    """How far q is from p."""
+    """Return how far q is from p."""
     if isinstance(p, Independent) and isinstance(q, Independent):
         return p._summed(kl_divergence(p.base_dist, q.base_dist))
     for kind in type(p).__mro__:

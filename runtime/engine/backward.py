@@ -27,7 +27,7 @@ _UNUSED = "One of the differentiated Tensors was not used in the graph; allow_un
 
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:
-    """One tensor (or edge, or None) as a tuple, like several."""
+    """Return one tensor (or edge, or None) as a tuple, like several."""
     one = tensors is None or isinstance(tensors, (Tensor, GradientEdge))
     return (tensors,) if one else tuple(tensors)
 
@@ -116,7 +116,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of the outputs' sum with respect to `inputs`; `.grad` stays as it is.
+    """Return the gradients of the outputs' sum with respect to `inputs`; `.grad` stays as it is.
 
     Args:
         allow_unused: give None for an input the outputs do not depend on, rather than an error.

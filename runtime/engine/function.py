@@ -73,7 +73,7 @@ class FunctionCtx(Node):
     mark_non_differentiable = _setter("_plain")  # the outputs that have no gradient
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward sees zeros (the default) or None for an output nobody used."""
+        """Set whether backward sees zeros (the default) or None for an output nobody used."""
         self._materialize = value
 
     @property
@@ -83,7 +83,7 @@ class FunctionCtx(Node):
         return tuple(None if s is None else s.unpack(self) for s in self._saved or ())
 
     def apply(self, grads: Grads) -> Grads:
-        """The user's backward, with its results checked."""
+        """Call the user's backward, and check its results."""
         seen: list[Any] = list(grads)
         for i, (shape, dtype) in enumerate(self.input_metadata):
             if seen[i] is None and self._materialize and dtype is not None:

@@ -93,7 +93,8 @@ def call_all(hooks: HookDict, grads: Grads, *seen: tuple[Any, ...]) -> Grads:
 
 
 def call_single(hook: Hook, grad: Any) -> Any:
-    """A tensor hook may only give None, or a tensor of the gradient's own shape and dtype.
+    """Call a tensor hook, which may only give None, or a tensor of the gradient's own shape and
+    dtype.
 
     The gradient is None where the node runs and none came for this output.
     """

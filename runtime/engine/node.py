@@ -52,7 +52,7 @@ class Node:
         thread.sequence_nr += 1
 
     def apply(self, grads: Grads) -> Grads:
-        """The gradients for `next_edges`, from those for this node's outputs."""
+        """Return the gradients for `next_edges`, from those for this node's outputs."""
         raise NotImplementedError
 
     def release_variables(self) -> None:
@@ -69,7 +69,7 @@ class Node:
         return self.__dict__.setdefault("_metadata", {})
 
     def task_should_compute_output(self, index: int) -> bool:
-        """Whether the running graph task has a use for the gradient of edge `index`."""
+        """Tell whether the running graph task has a use for the gradient of edge `index`."""
         node, exec_info = self.next_edges[index][0], thread.exec_info
         return node is not None and (exec_info is None or node in exec_info)
 

@@ -61,7 +61,7 @@ class SavedVariable:
         check(self.counter[0] == self.version, told)
 
     def unpack(self, saved_for: Node) -> Tensor:
-        """The tensor again.
+        """Return the tensor again.
 
         Raises:
             RuntimeError: it was modified in place since, or freed by an earlier backward.

@@ -175,7 +175,7 @@ class Tensor(_Operators):  # type: ignore[misc]
 
 
 def wrap(array: Any) -> Tensor:
-    """A tensor around an array (or numpy scalar), outside autograd. Nothing is copied."""
+    """Return a tensor around an array (or numpy scalar), outside autograd. Nothing is copied."""
     if array.__class__ is not np.ndarray:
         array = np.asarray(array)
     tensor = _new(Tensor)
@@ -185,7 +185,7 @@ def wrap(array: Any) -> Tensor:
 
 
 def late_grad(tensor: Tensor) -> bool:
-    """Whether a tensor needs a gradient by now: a view does when its base came to need one."""
+    """Tell whether a tensor needs a gradient by now: a view does when its base came to need one."""
     view = tensor._view
     if view is None:
         return tensor._rg
@@ -195,7 +195,7 @@ def late_grad(tensor: Tensor) -> bool:
 
 
 def gradient_edge(tensor: Tensor) -> Edge:
-    """Where a gradient for `tensor` goes: its grad_fn, or its AccumulateGrad."""
+    """Return where a gradient for `tensor` goes: its grad_fn, or its AccumulateGrad."""
     view = tensor._view
     if view is not None and view.version != tensor._counter[0]:
         view.regenerate(tensor)
@@ -205,7 +205,7 @@ def gradient_edge(tensor: Tensor) -> Edge:
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
-    """The leaf's one AccumulateGrad, made anew if nothing holds the last one."""
+    """Return the leaf's one AccumulateGrad, made anew if nothing holds the last one."""
     node = None if leaf._accumulator is None else leaf._accumulator()
     if node is None:
         node = _new(AccumulateGrad)  # a leaf may be new in each step, so this must not take long

@@ -46,7 +46,7 @@ class ViewInfo:
 
 
 def replay(steps: tuple[Any, ...], tensor: Tensor) -> Tensor:
-    """The view that these operators make, of another tensor of the base's shape."""
+    """Return the view that these operators make, of another tensor of the base's shape."""
     for call, args in steps:
         tensor = call(tensor, *args)
     return tensor

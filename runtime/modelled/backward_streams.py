@@ -57,7 +57,7 @@ class BackwardStreams:
 
     @contextmanager
     def backward(self, roots: Sequence[Edge], grads: Grads) -> Iterator[None]:
-        """The context of one backward, which starts at `roots` with a gradient for each."""
+        """Return the context of one backward, which starts at `roots` with a gradient for each."""
         self._running.stack.append(task := _RunningBackward())
         nesting.depth += 1
         (node, _), grad = roots[0], grads[0]
@@ -69,7 +69,7 @@ class BackwardStreams:
             self._end()
 
     def enter(self, node: Node) -> None:
-        """The stream of the node's forward becomes the current one, on that device alone."""
+        """Make the stream of the node's forward the current one, on that device alone."""
         task = self._running.stack[-1]
         if task.first is not None:
             first, task.first = task.first, None
@@ -85,7 +85,7 @@ class BackwardStreams:
             task.leaves[stream] = None
 
     def pass_on(self, source: Node | None, target: Node, grad: Tensor) -> None:
-        """A gradient goes from `source` to `target`: the streams that have to wait do so.
+        """Pass a gradient from `source` to `target`: the streams that have to wait do so.
 
         A gradient that a formula made on the host is on the device of the node that it goes to.
 
@@ -127,7 +127,9 @@ class BackwardStreams:
         return consumer, producer
 
     def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
-        """The sum of two gradients that arrived at `target`, in `old` itself where `own` is set."""
+        """Return the sum of two gradients that arrived at `target`, in `old` itself where `own` is
+        set.
+        """
         pair = self._streams_for(source, target, grad)
         with StreamContext(None if pair is None else pair[0]):
             if own:
@@ -136,7 +138,7 @@ class BackwardStreams:
             return old + grad
 
     def captured(self, node: Node) -> None:
-        """The gradient that arrived at `node` is handed to the caller of `grad()`."""
+        """Hand the gradient that arrived at `node` to the caller of `grad()`."""
         if node.stream is not None:
             self._running.stack[-1].leaves[node.stream] = None
 

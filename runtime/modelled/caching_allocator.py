@@ -67,7 +67,7 @@ class MemoryStats:
     out_of_memory: int = 0
 
     def tallies(self) -> dict[str, Tally]:
-        """The quantities by PyTorch's names."""
+        """Return the quantities by PyTorch's names."""
         counts = {"allocation": self.allocations, "allocated_bytes": self.allocated_nbytes}
         return {**counts, "segment": self.segments, "reserved_bytes": self.reserved_nbytes}
 
@@ -128,7 +128,7 @@ class CachingAllocator:
         return block
 
     def free(self, block: Block | None) -> None:
-        """The tensor is gone; its memory is there for others of its stream."""
+        """Free a tensor's memory, which is then there for others of its stream."""
         if block is None:
             return
         self.stats.allocated_nbytes.current -= block.nbytes

@@ -64,7 +64,7 @@ class CUDAGraph:
         self._capture.plans, self._capture.operators = [], []
 
     def pool(self) -> tuple[int, int]:
-        """A name for the graph's memory, which is the allocator's as all other memory is."""
+        """Return a name for the graph's memory, which is the allocator's as all other memory is."""
         return id(self), 0
 
     def replay(self) -> None:
@@ -128,5 +128,5 @@ class graph:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the current stream is being captured."""
+    """Tell whether the current stream is being captured."""
     return current_stream(here.device).capture is not None

@@ -14,7 +14,7 @@ from .streams import Stream, default_streams, device_index, here
 
 
 def current_device() -> int:
-    """The number of the current device."""
+    """Return the number of the current device."""
     return device_index()
 
 
@@ -75,10 +75,10 @@ def set_stream(stream: Stream) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream that work for a device goes to now."""
+    """Return the stream that work for a device goes to now."""
     return streams.current_stream(device_index(device))
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that work for a device goes to where no other is chosen."""
+    """Return the stream that work for a device goes to where no other is chosen."""
     return default_streams[device_index(device)]

@@ -10,17 +10,17 @@ from .streams import device_index
 
 
 def device_count() -> int:
-    """How many devices are configured."""
+    """Count how many devices are configured."""
     return len(devices)
 
 
 def get_device_name(device: Any = None) -> str:
-    """Its name, which says that it is modelled."""
+    """Return its name, which says that it is modelled."""
     return str(get_device_properties(device).name)
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability, (major, minor)."""
+    """Return the compute capability, (major, minor)."""
     return devices[device_index(device)].spec.compute
 
 
@@ -43,5 +43,5 @@ def get_device_properties(device: Any = None) -> SimpleNamespace:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current device computes in bfloat16 at full speed, or at all."""
+    """Tell whether the current device computes in bfloat16 at full speed, or at all."""
     return including_emulation or get_device_capability() >= (8, 0)

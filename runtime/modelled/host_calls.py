@@ -12,7 +12,7 @@ _WAIT_NS = 3_000  # a call that waits, when there is nothing to wait for
 
 
 def host_call(name: str, cost_ns: int) -> int:
-    """A call that takes the host `cost_ns` and launches nothing; returns its correlation."""
+    """Make a call that takes the host `cost_ns` and launches nothing; return its correlation."""
     start = clock.now_ns()
     correlation = next(correlations)
     clock.wait_until(start + cost_ns)
@@ -22,7 +22,7 @@ def host_call(name: str, cost_ns: int) -> int:
 
 
 def host_wait(name: str, until_ns: int, kind: str, stream: StreamTimeline, **args: Any) -> None:
-    """A call in which the host waits for the device until `until_ns`.
+    """Let the host wait for the device until `until_ns`, in a call.
 
     Args:
         kind: what Kineto calls the waiting: Stream Sync, Context Sync, Event Sync.

@@ -19,7 +19,7 @@ _kernel_args: dict[tuple[KernelPlan, str], Mapping[str, Any]] = {}
 
 
 def memset_plan(nbytes: int, spec: DeviceSpec) -> KernelPlan:
-    """A fill with zeros: no kernel, but launched as kernels are."""
+    """Plan a fill with zeros: no kernel, but launched as kernels are."""
     return KernelPlan(_MEMSET, memset_ns(nbytes, spec), 0, nbytes, (1, 1, 1), (1, 1, 1), 0, 0)
 
 

@@ -21,22 +21,22 @@ def _stats(device: Any) -> MemoryStats:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The memory of a device that tensors have."""
+    """Return the memory of a device that tensors have."""
     return _stats(device).allocated_nbytes.current
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most that tensors had since the start or `reset_peak_memory_stats`."""
+    """Return the most that tensors had since the start or `reset_peak_memory_stats`."""
     return _stats(device).allocated_nbytes.peak
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The memory of a device that the allocator has taken, in use or not."""
+    """Return the memory of a device that the allocator has taken, in use or not."""
     return _stats(device).reserved_nbytes.current
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most that the allocator had taken since the start or `reset_peak_memory_stats`."""
+    """Return the most that the allocator had taken since the start or `reset_peak_memory_stats`."""
     return _stats(device).reserved_nbytes.peak
 
 
@@ -53,7 +53,9 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """The statistics by PyTorch's names, those of all pools together; {} without a device."""
+    """Return the statistics by PyTorch's names, those of all pools together; {} without a
+    device.
+    """
     if not devices:
         return {}
     stats, shown = _stats(device), dict[str, int]()
@@ -68,7 +70,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The statistics as a table."""
+    """Return the statistics as a table."""
     rows = [f"{'modelled device memory':32}{'current':>16}{'peak':>16}"]
     for name, tally in _stats(device).tallies().items():
         rows.append(f"{name:32}{tally.current:>16,}{tally.peak:>16,}")

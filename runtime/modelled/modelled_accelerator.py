@@ -32,12 +32,14 @@ class ModelledAccelerator(BackwardStreams, Accelerator):
             return function(*args)
 
     def stream_of(self, leaf: Tensor) -> Stream | None:
-        """The stream on which a leaf's gradient is accumulated; None for a leaf on the CPU."""
+        """Return the stream on which a leaf's gradient is accumulated; None for a leaf on
+        the CPU.
+        """
         storage = storage_of(leaf)
         return None if storage is None else current_stream(storage.device)
 
     def copied(self, variable: Tensor, grad: Tensor) -> Tensor:
-        """A copy of `grad` on the device of `variable`, laid out as `variable` is."""
+        """Return a copy of `grad` on the device of `variable`, laid out as `variable` is."""
         made, stream = wrap(np.empty_like(variable.array)), self.stream_of(variable)
         if stream is not None:
             place(made, stream)

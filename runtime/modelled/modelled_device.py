@@ -42,7 +42,7 @@ class ModelledDevice:
         self._stream_numbers = itertools.count(DEFAULT_STREAM + 6, 4)
 
     def next_stream_number(self) -> int:
-        """The number of a new stream: 13, 17, ..., as CUDA numbers them in traces."""
+        """Return the number of a new stream: 13, 17, ..., as CUDA numbers them in traces."""
         return next(self._stream_numbers)
 
     @property
@@ -56,7 +56,7 @@ class ModelledDevice:
         return os.environ.get(_BLOCKING, "0") not in ("", "0")
 
     def launched(self, host_ns: int) -> int:
-        """The host launches at `host_ns`; returns when it goes on. It waits for a full queue."""
+        """Launch at `host_ns`; return when the host goes on. It waits for a full queue."""
         queue = self._queue
         if len(queue) == _QUEUE and queue[0] > host_ns:
             host_ns = queue[0]
@@ -91,12 +91,16 @@ devices: list[ModelledDevice] = []  # the configured ones, by their numbers
 
 
 def no_such_device(device: str) -> str:
-    """The text of the error that says that `device` does not exist, and what to do about it."""
+    """Return the text of the error that says that `device` does not exist, and what to do
+    about it.
+    """
     if devices:
         return f"CUDA error: invalid device ordinal: {device}; there are {len(devices)}"
     return NO_DEVICE.no_such_device(device)
 
 
 def device_properties() -> list[dict[str, Any]]:
-    """The configured devices, as `deviceProperties` of a trace lists them; [] if there are none."""
+    """Return the configured devices, as `deviceProperties` of a trace lists them; [] if there are
+    none.
+    """
     return [device.spec.properties(device.index) for device in devices]

@@ -86,7 +86,7 @@ def _apart(name: str, one: str, other: str) -> str:
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Any]:
-    """The tensors among values and lists of values."""
+    """Return the tensors among values and lists of values."""
     for x in values:
         if isinstance(x, Tensor):
             yield x

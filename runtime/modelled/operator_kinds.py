@@ -43,7 +43,7 @@ _KINDS |= dict.fromkeys(FILLS, OperatorKind.MAKES)
 
 
 def kind_of(name: str) -> OperatorKind:
-    """The kind of an operator, by its ATen name."""
+    """Return the kind of an operator, by its ATen name."""
     if name in _KINDS:
         return _KINDS[name]
     if not name.startswith("aten::"):

@@ -12,7 +12,7 @@ from .streams import Stream
 
 
 def place(tensor: Any, stream: Stream) -> Storage:
-    """The storage of a tensor; one that has none gets memory of the stream's device."""
+    """Return the storage of a tensor; one that has none gets memory of the stream's device."""
     array = tensor.array
     owner = array if array.base is None else owner_of(array)
     storage = storages.get(id(owner))
@@ -30,7 +30,9 @@ def _freed(storage: Storage) -> None:
 
 
 def device_number_of(tensor: Any) -> int | None:
-    """The number of a tensor's device; None for one on the CPU, and for what is no tensor."""
+    """Return the number of a tensor's device; None for one on the CPU, and for what is no
+    tensor.
+    """
     storage = storage_of(tensor) if isinstance(tensor, Tensor) else None
     return None if storage is None else storage.device
 

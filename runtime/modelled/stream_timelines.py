@@ -83,7 +83,7 @@ class HardwareEngine:
         self._ends: list[int] = []
 
     def place(self, ready_ns: int, duration_ns: int) -> int:
-        """The time at which work begins that is ready at `ready_ns`."""
+        """Return the time at which work begins that is ready at `ready_ns`."""
         starts, ends = self._starts, self._ends
         if not ends or ready_ns >= ends[-1]:
             begin, place = ready_ns, len(ends)

@@ -31,7 +31,8 @@ default_streams: list[Stream] = []  # by device
 
 
 def device_index(device: Any = None) -> int:
-    """The number of `device`: a number, `cuda`, `cuda:1`, a torch.device; None is the current one.
+    """Return the number of `device`: a number, `cuda`, `cuda:1`, a torch.device; None is the
+    current one.
 
     Raises:
         RuntimeError: there is no such device.
@@ -52,7 +53,7 @@ def device_index(device: Any = None) -> int:
 
 
 def current_stream(index: int) -> Stream:
-    """The stream that this thread's work for device number `index` goes to."""
+    """Return the stream that this thread's work for device number `index` goes to."""
     streams = here.streams
     if streams is not None and (chosen := streams.get(index)) is not None:
         return chosen
@@ -91,7 +92,7 @@ class Stream(StreamTimeline):
     cuda_stream = stream_id = property(lambda self: self.number)
 
     def query(self) -> bool:
-        """Whether all its work is done."""
+        """Tell whether all its work is done."""
         return self.ready_ns <= clock.now_ns()
 
     def synchronize(self) -> None:
@@ -100,7 +101,7 @@ class Stream(StreamTimeline):
         host_wait("cudaStreamSynchronize", self.ready_ns, "Stream Sync", self)
 
     def record_event(self, event: StreamEvent | None = None) -> StreamEvent:
-        """An event that happens when what is on the stream by now is done."""
+        """Record an event that happens when what is on the stream by now is done."""
         event = StreamEvent() if event is None else event
         event.record(self)
         return event
@@ -174,7 +175,7 @@ class StreamEvent:
         stream.ready_ns = max(stream.ready_ns, self._time_ns)
 
     def query(self) -> bool:
-        """Whether it has happened."""
+        """Tell whether it has happened."""
         return self._stream is None or self._time_ns <= clock.now_ns()
 
     def synchronize(self) -> None:

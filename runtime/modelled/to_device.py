@@ -29,7 +29,7 @@ _FORKED = (
 
 
 def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
-    """A copy of a tensor on another device, and in another dtype unless `dtype` is None.
+    """Return a copy of a tensor on another device, and in another dtype unless `dtype` is None.
 
     Raises:
         RuntimeError: this is a forked process, or there is no such device.

@@ -99,7 +99,7 @@ class MultiheadAttention(
         need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """The attention, and with `need_weights` its weights (averaged over the heads)."""
+        """Return the attention, and with `need_weights` its weights (averaged over the heads)."""
         alone = query.array.ndim == 2
         check(query.array.ndim in (2, 3), "query should be unbatched 2D or batched 3D")
         check(not is_causal or attn_mask is not None, "need attn_mask if specifying is_causal")

@@ -43,7 +43,7 @@ class _Table(Layer):
     def from_pretrained(
         cls, embeddings: Tensor, freeze: bool = True, *args: Any, **options: Any
     ) -> Any:
-        """A table of these rows, which learns unless `freeze`."""
+        """Make a table of these rows, which learns unless `freeze`."""
         told = "Embeddings parameter is expected to be 2-dimensional"
         check(embeddings.array.ndim == 2, told, AssertionError)
         options |= zip(cls.options, args, strict=False)

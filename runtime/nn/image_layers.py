@@ -125,7 +125,7 @@ class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=No
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """The module with SyncBatchNorm in place of each batch norm."""
+        """Return the module with SyncBatchNorm in place of each batch norm."""
         if isinstance(module, _BatchNorm) and not isinstance(module, _Channels):
             kind: Any = cls
             made = kind(module.num_features, process_group=process_group)

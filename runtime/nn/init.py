@@ -19,7 +19,7 @@ _GAINS |= {f"conv{t}{n}d": 1.0 for t in ("", "_transpose") for n in (1, 2, 3)}
 
 
 def constant_(tensor: Tensor, val: Any) -> Tensor:
-    """One value, or an array of them."""
+    """Fill with one value, or an array of them."""
     bump_version(tensor)
     tensor.array[...] = val
     return tensor

@@ -97,7 +97,7 @@ def layer_gradients(
     arrays: list[Array], of_input: Array, of_state: Array, hidden: Array, wanted: list[bool],
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
-    """The gradients of a layer's input, weights and biases, those that are wanted.
+    """Return the gradients of a layer's input, weights and biases, those that are wanted.
 
     Args:
         of_input: of what the input gives to the gates (T, N, gates), in the layer's order.
@@ -135,7 +135,7 @@ def _backward(
 
 
 def is_fit(tensors: Iterable[Any]) -> bool:
-    """Whether the operator takes these inputs: float32 on the CPU, outside autocast."""
+    """Tell whether the operator takes these inputs: float32 on the CPU, outside autocast."""
     if is_autocast_enabled():
         return False
     given = [t for t in tensors if t is not None]

@@ -60,7 +60,7 @@ def _named(kind: str) -> Any:
     def named(
         self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Named:
-        """Pairs of dotted name and tensor, here and below; a shared tensor once."""
+        """Return pairs of dotted name and tensor, here and below; a shared tensor once."""
         seen = set()
         whole = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in whole:
@@ -183,7 +183,9 @@ class Module(ModuleState):
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str, kind: str = "_modules") -> Any:
-        """What has that dotted name; the module itself for "". AttributeError if there is none."""
+        """Return what has that dotted name; the module itself for "". AttributeError if there is
+        none.
+        """
         found: Any = self
         path = target.split(".") if target else []
         for n, name in enumerate(path, 1):
@@ -292,7 +294,7 @@ class Module(ModuleState):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the repr, before the submodules."""
+        """Return what stands in the brackets of the repr, before the submodules."""
         return ""
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ class ModuleHooks:
         return handle
 
     def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The module's forward, between the hooks."""
+        """Run the module's forward, between the hooks."""
         for key, hook in tuple(self.forward_pre.items()):
             if key in self.with_kwargs:
                 found = hook(module, args, kwargs)

@@ -70,7 +70,7 @@ class ModuleState:
             destination[f"{prefix}_extra_state"] = self.get_extra_state()
 
     def get_extra_state(self, state: Any = None) -> Any:
-        """What a subclass saves beside tensors; `set_extra_state` gets it back."""
+        """Return what a subclass saves beside tensors; `set_extra_state` gets it back."""
         raise RuntimeError("get/set_extra_state() is called, but not implemented by this module")
 
     set_extra_state = get_extra_state

@@ -93,7 +93,7 @@ class SpectralNorm(_OfWeight):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """A weight as its direction times its length along `dim`, which are learned apart."""
+    """Replace a weight by its direction times its length along `dim`, which are learned apart."""
     told = "`torch.nn.utils.weight_norm` is deprecated in favor of "
     told += "`torch.nn.utils.parametrizations.weight_norm`."
     warnings.warn(told, FutureWarning, stacklevel=2)
@@ -108,7 +108,9 @@ def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:  # fmt: skip
-    """A weight over its largest singular value, as far as power iteration knows it."""
+    """Replace a weight by itself over its largest singular value, as far as power iteration knows
+    it.
+    """
     told = f"Expected n_power_iterations to be positive, but got {n_power_iterations}"
     check(n_power_iterations > 0, told, ValueError)
     made = SpectralNorm(name, dim_of_outputs(module) if dim is None else dim)
@@ -124,10 +126,10 @@ def spectral_norm(
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """The weight is a parameter again, as it is now."""
+    """Make the weight a parameter again, as it is now."""
     return WeightNorm.remove(module, name)
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """The weight is a parameter again, divided as it is now."""
+    """Make the weight a parameter again, divided as it is now."""
     return SpectralNorm.remove(module, name)

@@ -36,7 +36,7 @@ def invert_permutation(permutation: Any) -> Any:
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """The steps that count of a padded batch, (T, B, *)."""
+    """Return the steps that count of a padded batch, (T, B, *)."""
     sizes = np.asarray(getattr(lengths, "array", lengths)).astype(np.int64)
     data = input.transpose(0, 1) if batch_first else input
     check(sizes.shape == (data.array.shape[1],), "Expected `len(lengths)` to be the batch size")
@@ -56,7 +56,7 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The reverse: a padded batch, and the lengths."""
+    """Return a padded batch, and the lengths: the reverse of packing."""
     batch = sequence.batch_sizes.array
     long = len(batch) if total_length is None else total_length
     told = "Expected total_length to be at least the length of the longest sequence"

@@ -138,7 +138,7 @@ def _read(name: str) -> property:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether that tensor is, or any."""
+    """Tell whether that tensor is, or any."""
     held = vars(module).get("parametrizations")
     return isinstance(held, ModuleDict) and (tensor_name in held if tensor_name else len(held) > 0)
 
@@ -172,7 +172,7 @@ def register_parametrization(
 
 
 def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """The norm of each slice along `dim`; of all for None or -1."""
+    """Return the norm of each slice along `dim`; of all for None or -1."""
     if dim is None or dim == -1:
         return v.norm()
     return v.norm(2, tuple(d for d in range(v.dim()) if d != dim % v.dim()), True)
@@ -191,7 +191,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """A weight as its direction times its length along `dim`, which are learned apart."""
+    """Replace a weight by its direction times its length along `dim`, which are learned apart."""
 
     def from_hooks(state_dict: Any, prefix: str, *_: Any) -> None:
         older = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
@@ -248,7 +248,7 @@ class _SpectralNorm(Module):
 
 
 def dim_of_outputs(module: Module) -> int:
-    """Where outputs are counted in a weight."""
+    """Return where outputs are counted in a weight."""
     return int(any("ConvTranspose" in kind.__name__ for kind in type(module).__mro__))
 
 
@@ -256,7 +256,9 @@ def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:  # fmt: skip
-    """A weight divided by its largest singular value, as far as power iteration knows it."""
+    """Replace a weight by itself over its largest singular value, as far as power iteration knows
+    it.
+    """
     weight = getattr(module, name, None)
     told = f"Module '{module}' has no parameter or buffer with name '{name}'"
     check(isinstance(weight, Tensor), told, ValueError)

@@ -43,7 +43,7 @@ def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:  # fmt: skip
-    """The norm of all tensors together.
+    """Return the norm of all tensors together.
 
     Raises:
         RuntimeError: it is infinite or NaN, and `error_if_nonfinite`.
@@ -113,12 +113,12 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:
-    """All elements in one dimension."""
+    """Return all elements in one dimension."""
     return aten.cat([param.reshape(-1) for param in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """The reverse: each parameter's data becomes its part of `vec`."""
+    """Write parts of `vec` into each parameter's data: the reverse of `parameters_to_vector`."""
     start = 0
     for param in parameters:
         part = vec[start : start + param.numel()]

@@ -51,11 +51,11 @@ class Interposer(Protocol):
         return run(*args)
 
     def enter(self, record: RecordFunction) -> Any:
-        """A range of the user's begins."""
+        """Begin a range of the user's."""
         return None
 
     def exit(self, record: RecordFunction, context: Any) -> Any:
-        """The range ends; `context` is what `enter` gave."""
+        """End a range; `context` is what `enter` gave."""
         return None
 
 

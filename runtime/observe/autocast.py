@@ -28,13 +28,13 @@ _dtypes: ContextVar[dict[str, Any]] = ContextVar("tidy_autocast", default={})  #
 
 
 def get_autocast_dtype(device_type: str = "cpu") -> Any:
-    """What products are computed in: float16 on a device, bfloat16 on the CPU."""
+    """Return what products are computed in: float16 on a device, bfloat16 on the CPU."""
     usual = float16 if device_type == "cuda" else dtypes.bfloat16
     return _dtypes.get().get(device_type) or usual
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether operators cast."""
+    """Tell whether operators cast."""
     return _dtypes.get().get(device_type) is not None
 
 
@@ -59,12 +59,12 @@ class autocast(Mode):
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is such a device, on which operators can cast."""
+    """Tell whether there is such a device, on which operators can cast."""
     return device_type in ("cpu", "cuda")
 
 
 def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of the operator `name`, as autocast wants them."""
+    """Return the arguments of the operator `name`, as autocast wants them."""
     if name not in LOWER | FLOAT32:
         return args
     dtypes = _dtypes.get()

@@ -74,7 +74,9 @@ _TREES: dict[str, str | Callable[..., str]] = {
 
 
 def around(name: str, inner: Run) -> Run:
-    """What observers run of the operator `aten::name`: `inner`, after what it calls beside."""
+    """Return what observers run of the operator `aten::name`: `inner`, after what it calls
+    beside.
+    """
     tree = _TREES.get(name.removeprefix("aten::"))
     if tree is None:
         return inner
@@ -109,7 +111,7 @@ def _nothing() -> None:
 
 @cache
 def as_calls(tree: str) -> tuple[Call, ...]:
-    """The calls of a tree in the order of their ends."""
+    """Return the calls of a tree in the order of their ends."""
     found: list[Call] = []
 
     def add(shown: Shown, at: int) -> int:

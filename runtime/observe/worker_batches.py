@@ -47,13 +47,13 @@ class FetchWatcher(Protocol):
     """What looks on in a worker while a batch is fetched; it is pickled for one started anew."""
 
     def begin(self, loop: CodeType | None) -> None:
-        """A batch is fetched, by what the function with this code calls."""
+        """Note that a batch is fetched, by what the function with this code calls."""
 
     def end(self) -> None:
         """It is there, or failed."""
 
     def close(self) -> None:
-        """The worker ends."""
+        """End the worker."""
 
 
 # Of workers that are started from now on.

@@ -42,12 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def listing() -> list[str]:
-    """The names of all operators, those of rows as PyTorch writes overloads: `add.to`."""
+    """Return the names of all operators, those of rows as PyTorch writes overloads: `add.to`."""
     return sorted({*map(_name, TABLE.values()), *_written_in_python()})
 
 
 def shown(name: str) -> list[str]:
-    """The lines about all operators of a name; [] where there is none."""
+    """Return the lines about all operators of a name; [] if there is none."""
     names = {key: (key, _name(op), _name(op).partition(".")[0]) for key, op in TABLE.items()}
     rows = [TABLE[key].parse() for key in TABLE if name in names[key]]
     lines = [line for op in rows for line in _generated(op)]

@@ -125,7 +125,7 @@ TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::
 
 @function("torch tensor")
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version counter, outside autograd."""
+    """Return the same memory and version counter, outside autograd."""
     found = wrap(input.array)
     found._counter = input._counter
     return found
@@ -133,7 +133,7 @@ def detach(input: Tensor) -> Tensor:
 
 @function("torch tensor")
 def detach_(input: Tensor) -> Tensor:
-    """The tensor itself, cut off from its graph."""
+    """Return the tensor itself, cut off from its graph."""
     check(input._view is None, "Can't detach views in-place. Use detach() instead.")
     input._node, input._rg, input.output_nr = None, False, 0
     return input
@@ -151,7 +151,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 @function("tensor")
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
-    """Whether its elements lie in order, that of the format."""
+    """Tell whether its elements lie in order, that of the format."""
     order = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}.get(memory_format)
     array = input.array
     if order is not None:
@@ -163,7 +163,7 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
 
 @function("tensor")
 def numpy(input: Tensor, *, force: bool = False) -> Any:
-    """The array itself; `force` detaches first."""
+    """Return the array itself; `force` detaches first."""
     told = "Can't call numpy() on Tensor that requires grad. Use detach() first."
     check(force or not input.requires_grad, told)
     if storage_of(input) is None:
@@ -176,5 +176,5 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
 
 
 def as_bool(input: Tensor) -> bool:
-    """Whether its one element is not zero."""
+    """Tell whether its one element is not zero."""
     return bool(aten.item(_single(input, "the truth")))

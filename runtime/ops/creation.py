@@ -289,7 +289,7 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
+    """Return a copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
     if device is None and isinstance(data, Tensor):
         device = device_like(data)
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
@@ -350,7 +350,7 @@ def _dtype_among(data: Any, tensors: list[Tensor]) -> Any:
 
 @function("torch")
 def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares the array's memory."""
+    """Return a tensor that shares the array's memory."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     found = wrap(array)

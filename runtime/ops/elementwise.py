@@ -111,7 +111,7 @@ def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 def erf_array(a: Any) -> Any:
-    """The error function; in 32 bits tanh of an odd polynomial, to 2e-7."""
+    """Return the error function; in 32 bits tanh of an odd polynomial, to 2e-7."""
     if a.dtype.itemsize >= 8:
         found = np.empty_like(a, np.float64)
         for some in np.nditer(

@@ -64,7 +64,7 @@ def _backward(
 
 
 def is_fit(q: Any, k: Any, v: Any, mask: Any, p: float, causal: bool) -> bool:
-    """Whether the operator takes these inputs."""
+    """Tell whether the operator takes these inputs."""
     shapes = [x.array.shape for x in (q, k, v)]
     if p or any(len(s) != 4 or s[:2] != shapes[0][:2] or s[3] != shapes[0][3] for s in shapes):
         return False
@@ -77,7 +77,9 @@ def is_fit(q: Any, k: Any, v: Any, mask: Any, p: float, causal: bool) -> bool:
 
 
 def order_of(q: Any) -> tuple[int, ...]:
-    """The dimensions by their strides: the result lies in memory as queries do that are dense."""
+    """Return the dimensions by their strides: the result lies in memory as queries do that are
+    dense.
+    """
     strides, shape = q.array.strides, q.array.shape
     expanded = any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
     if expanded or strides[-1] != q.array.itemsize:

@@ -126,14 +126,14 @@ class FusedOperator:
         return active[0].op(self.name, self.shown, args) if active else self.run(*args)
 
     def arrays(self, tensors: Sequence[Any]) -> list[Any]:
-        """The arrays of tensors, in order, 16-bit floats as float32."""
+        """Return the arrays of tensors, in order, 16-bit floats as float32."""
         found = [t if t is None else t.array for t in tensors]
         if not (self.takes_rows and all(map(_has_rows, found))):
             found = [a if a is None else np.asarray(a, order="C") for a in found]
         return [in_float32(a) if a is not None and a.itemsize == 2 else a for a in found]
 
     def run(self, *args: Any) -> Any:
-        """The operator itself, which nobody observes."""
+        """Run the operator itself, which nobody observes."""
         tensors, rest = args[: self.count], args[self.count :]
         arrays, dtype = self.arrays(tensors), tensors[0].array.dtype
         check(dtype.kind in "fV", f"{self.name}: not implemented for {dtype}")

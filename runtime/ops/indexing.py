@@ -359,7 +359,7 @@ def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """A copy with values of `src` (or one value) where `index` points along `dim`."""
+    """Return a copy with values of `src` (or one value) where `index` points along `dim`."""
     src = value if src is None else src
     if reduce is None:
         return aten.scatter_src(input, dim, index, src)

@@ -108,7 +108,7 @@ def layer_norm_back(
     dims: int,
     eps: float,
 ) -> tuple[Any, ...]:
-    """The gradients of the input, weight and bias, those that are wanted."""
+    """Return the gradients of the input, weight and bias, those that are wanted."""
     (x, weight, _), (grad,), (mean, scale) = arrays, grads, work
     shape, width = x.shape[-dims:], math.prod(x.shape[-dims:])
     rows, flat = (a.reshape(math.prod(x.shape[:-dims]), width) for a in (x, grad))
@@ -137,7 +137,7 @@ def group_norm_back(
     work: Any, arrays: Sequence[Array], grads: Sequence[Array], wanted: Wanted, groups: int,
     eps: float,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of the input, weight and bias, those that are wanted."""
+    """Return the gradients of the input, weight and bias, those that are wanted."""
     (x, weight, _), (grad,), (mean, scale) = arrays, grads, work
     hat = _in_groups(x, groups) - mean
     hat *= scale
@@ -185,7 +185,7 @@ def batch_norm_back(
     work: Any, arrays: Sequence[Array], grads: Sequence[Array], wanted: Wanted, training: bool,
     momentum: float, eps: float,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of the input, weight and bias, and None for running statistics."""
+    """Return the gradients of the input, weight and bias, and None for running statistics."""
     (x, weight, *_), (grad,), (mean, _, scale) = arrays, grads, work
     each, given, kind = _as_channels(x), _as_channels(grad), x.dtype
     factor = scale if weight is None else scale * weight

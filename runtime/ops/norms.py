@@ -60,7 +60,7 @@ declare(globals(), _ROWS)
 def norm(
     input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None
 ) -> Any:
-    """The p-norm over `dim` ("fro" is 2)."""
+    """Return the p-norm over `dim` ("fro" is 2)."""
     if dtype is None and input.array.dtype.kind in "biu":
         raise RuntimeError("norm: expected a floating point or complex tensor")
     input = input if dtype is None else input.to(dtype=dtype)

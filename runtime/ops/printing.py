@@ -21,7 +21,7 @@ def set_printoptions(
     precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None,
     profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """How tensors are printed from now on; `profile` is "default", "short" or "full"."""
+    """Set how tensors are printed from now on; `profile` is "default", "short" or "full"."""
     given = dict(zip(_NAMES, (precision, threshold, edgeitems, linewidth), strict=True))
     if profile is not None:
         vars(options).update(zip(_NAMES, _PROFILES[profile.lower()], strict=True))

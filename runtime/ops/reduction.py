@@ -27,7 +27,7 @@ _add: Any = np.add.reduce
 
 
 def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
-    """A reduced tensor with its dimensions back, each of size 1."""
+    """Return a reduced tensor with its dimensions back, each of size 1."""
     if dim is None:
         return aten.reshape(grad, (1,) * len(shape))
     if keepdim:
@@ -38,7 +38,7 @@ def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
 
 
 def count(shape: Ints, dim: Any) -> int:
-    """How many elements are reduced to one."""
+    """Count how many elements are reduced to one."""
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     return math.prod(shape[d] for d in dims)
 

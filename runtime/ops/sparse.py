@@ -134,7 +134,7 @@ class SparseTensor(Tensor):
         return self
 
     def add(self, other: SparseTensor, *, alpha: float = 1) -> SparseTensor:
-        """Both are sparse."""
+        """Add two sparse tensors."""
         wrong = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
         check(isinstance(other, SparseTensor), wrong)
         return self + (other if alpha == 1 else other.clone().mul_(alpha))
@@ -172,7 +172,9 @@ def sparse_coo_tensor(
     indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, check_invariants: Any = None, is_coalesced: Any = None,
 ) -> SparseTensor:  # fmt: skip
-    """A tensor of `size` with `values` at `indices`, (dimensions, nnz); equal places add up."""
+    """Return a tensor of `size` with `values` at `indices`, (dimensions, nnz); equal places
+    add up.
+    """
     check(not requires_grad, "give values that require a gradient", NotImplementedError)
     if values is None or isinstance(indices, (int, tuple)):  # sizes alone
         size = sizes((indices,) if values is None else (indices, values))
@@ -192,14 +194,14 @@ def sparse_coo_tensor(
 
 
 def to_sparse(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
-    """Its elements that are not 0."""
+    """Return its elements that are not 0."""
     check(sparse_dim in (None, self.array.ndim), "hybrid tensors are not made", NotImplementedError)
     places = np.stack(np.nonzero(self.array))
     return _made(places, self[tuple(map(wrap, places))], self.array.shape, True)
 
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
-    """The product of two matrices; the first may be sparse."""
+    """Return the product of two matrices; the first may be sparse."""
     if isinstance(input, SparseTensor):
         return input @ mat2
     return aten.mm(input, mat2, out=out)

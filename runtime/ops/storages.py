@@ -42,11 +42,11 @@ class UntypedStorage:
 
 @function("tensor")
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory, in bytes."""
+    """Return the memory, in bytes."""
     return UntypedStorage(self)
 
 
 @function("tensor")
 def storage(self: Tensor) -> UntypedStorage:
-    """The memory, in elements of the tensor."""
+    """Return the memory, in elements of the tensor."""
     return UntypedStorage(self, self.array.dtype)

@@ -19,7 +19,7 @@ from .make import PUBLIC, function
 
 @function("")
 def legacy_tensor(data: tuple[Any, ...], dtype: Any = None, device: Any = None) -> Tensor:
-    """What `torch.Tensor(*data)`, `torch.LongTensor(*data)` and the like make.
+    """Return what `torch.Tensor(*data)`, `torch.LongTensor(*data)` and the like make.
 
     Sizes make a tensor of any values; a list, or an array, one with its values.
     """

@@ -259,7 +259,9 @@ declare(globals(), _ROWS)
 
 @function("tensor")
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, without copying; with a dtype, as that dtype's bytes."""
+    """Return the same elements in another shape, without copying; with a dtype, as that dtype's
+    bytes.
+    """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         return wrap(self.array.view(shape[0]))
     return aten.view_size(self, sizes(shape))
@@ -301,7 +303,7 @@ def split(
 
 @function("torch tensor")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """A view per index of `dim`."""
+    """Return a view per index of `dim`."""
     dim = dimension(dim, input.array.ndim)
     each = [(dim, i) for i in range(input.array.shape[dim])]
     return _several(input, aten.unbind_at(input, dim), aten.select, each)

@@ -45,7 +45,7 @@ def refuse_unfit(group: Group) -> None:
 
 
 def step_zero(param: Tensor, group: Group) -> Tensor:
-    """The number of steps done, before the first."""
+    """Return the number of steps done, before the first."""
     if not group.get("fused"):
         return tensor(0.0)
     found: Tensor = aten.zeros((), dtype=np.float32, device=param.device)
@@ -53,7 +53,7 @@ def step_zero(param: Tensor, group: Group) -> Tensor:
 
 
 def update(group: Group, params: list[Tensor], states: list[dict[str, Any]]) -> None:
-    """One step of parameters of one device and dtype, whose states have the same keys.
+    """Make one step of parameters of one device and dtype, whose states have the same keys.
 
     Raises:
         RuntimeError: a gradient is sparse.

@@ -70,7 +70,7 @@ class GradScaler:
         self._overflowed = False  # in a step since the last update
 
     def scale(self, outputs: Any) -> Any:
-        """The losses times the factor: a tensor, or a list or tuple of them."""
+        """Multiply losses by the factor: a tensor, or a list or tuple of them."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -111,7 +111,9 @@ class GradScaler:
         self._found[id(optimizer)] = several
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Its step, unless a gradient is not finite: to know that the host waits for the device."""
+        """Make a step of the optimizer, unless a gradient is not finite: to know that the host
+        waits for the device.
+        """
         check("closure" not in kwargs, "Closure use is not currently supported", RuntimeError)
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -143,14 +145,14 @@ class GradScaler:
         self._overflowed = False
 
     def get_scale(self) -> float:
-        """The factor; 1 where it is not enabled."""
+        """Return the factor; 1 if it is not enabled."""
         return self._value if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The factor and its rules; {} where it is not enabled."""
+        """Return the factor and its rules; {} if it is not enabled."""
         if not self._enabled:
             return {}
         return {key: getattr(self, own) for key, own in _SAVED.items()}

@@ -70,7 +70,7 @@ class OneCycleLR(
         super()._prepare()
 
     def get_lr(self) -> list[Any]:
-        """The groups' rates at `last_epoch`; sets their momentum too."""
+        """Return the groups' rates at `last_epoch`; set their momentum too."""
         groups, last = self.optimizer.param_groups, self.total_steps - 1
         check(self.last_epoch <= last + 1, f"more than {self.total_steps} steps", ValueError)
         top = self.pct_start * self.total_steps - 1
@@ -118,7 +118,7 @@ class CyclicLR(
         self.base_lrs = per_group(self.optimizer, self.base_lr)
 
     def scale_fn(self, x: float) -> Any:
-        """The height of a cycle, by its number or by that of the step."""
+        """Return the height of a cycle, by its number or by that of the step."""
         if self._scale_fn_custom != [None]:
             return self._scale_fn_custom[0](x)
         if self.mode == "exp_range":
@@ -126,7 +126,7 @@ class CyclicLR(
         return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
 
     def get_lr(self) -> list[Any]:
-        """The groups' rates at `last_epoch`; sets their momentum too."""
+        """Return the groups' rates at `last_epoch`; set their momentum too."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x, ratio = 1.0 + self.last_epoch / self.total_size - cycle, self.step_ratio
         height = x / ratio if x <= ratio else (x - 1) / (ratio - 1)

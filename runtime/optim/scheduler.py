@@ -20,7 +20,7 @@ _EARLY = "Detected call of `lr_scheduler.step()` before `optimizer.step()`"
 
 
 def per_group(optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group: the list given, or the same for all."""
+    """Return a value for each group: the list given, or the same for all."""
     count = len(optimizer.param_groups)
     given = list(value) if isinstance(value, (list, tuple)) else [value] * count
     check(len(given) == count, f"Expected {count} values, but got {len(given)}", ValueError)
@@ -69,7 +69,7 @@ class LRScheduler(Options, last_epoch=-1):
         self._is_initial = False
 
     def get_lr(self) -> list[Any]:
-        """The groups' rates at `last_epoch`, from those they have."""
+        """Return the groups' rates at `last_epoch`, from those they have."""
         check(hasattr(self, "share"), "get_lr is the subclass's", NotImplementedError)
         ratio = self.share(self.last_epoch)
         first = self._is_initial and self.last_epoch == 0

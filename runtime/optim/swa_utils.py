@@ -31,7 +31,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """The mean of all, each with the same weight."""
+    """Return the mean of all, each with the same weight."""
     return no_grad()(lambda mean, now, count: mean + (now - mean) / (count + 1))
 
 

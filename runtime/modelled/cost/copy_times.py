@@ -13,7 +13,8 @@ _MEMSET_NS = 800
 
 
 def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
-    """A `cudaMemcpyAsync` on its stream; of a pageable one the host waits for the staging.
+    """Return how long a `cudaMemcpyAsync` takes on its stream; of a pageable one the host waits for
+    the staging.
 
     Raises:
         ValueError: `kind` is none of KINDS.
@@ -31,5 +32,5 @@ def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
 
 
 def memset_ns(nbytes: int, spec: DeviceSpec) -> int:
-    """A `cudaMemsetAsync`."""
+    """Return how long a `cudaMemsetAsync` takes."""
     return _MEMSET_NS + int(nbytes / (spec.memory_bytes_per_s * MEMORY_EFFICIENCY) * 1e9)

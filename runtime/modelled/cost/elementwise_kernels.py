@@ -20,7 +20,7 @@ _SPACE = "at::native::(anonymous namespace)::"
 
 
 def elementwise_plans(call: OperatorCall) -> Plans:
-    """Every input read once and every output written once."""
+    """Plan a kernel that reads every input and writes every output once."""
     inputs, outputs, out = call.inputs, call.outputs or call.inputs[:1], call.out
     if not inputs:
         return index_plans(call)
@@ -41,20 +41,20 @@ def _strided(operand: Operand) -> float:
 
 
 def index_plans(call: OperatorCall) -> Plans:
-    """Each element made from its place alone, as `arange` does."""
+    """Plan a kernel that makes each element from its place alone, as `arange` does."""
     name = f"void (anonymous namespace)::elementwise_kernel_with_index<int, {call.base}_cuda_out>"
     return (memory_plan(name, total_nbytes(call.outputs), call.spec, -(-call.out.numel // 256)),)
 
 
 def fill_plans(call: OperatorCall) -> Plans:
-    """The output written once."""
+    """Plan a kernel that writes the output once."""
     out = call.out
     name = elementwise_name(call.base, out.dtype, 1, True, 0)
     return (memory_plan(name, out.nbytes, call.spec, -(-out.numel // 512)),)
 
 
 def copy_plans(call: OperatorCall) -> Plans:
-    """The last input is the source: `copy_` is given its destination first."""
+    """Plan a copy, whose last input is the source: `copy_` is given its destination first."""
     source, out = call.inputs[-1], call.out
     ordered = source.contiguous and out.contiguous and source.numel == out.numel
     nbytes = source.nbytes + out.nbytes
@@ -70,7 +70,9 @@ def copy_plans(call: OperatorCall) -> Plans:
 
 
 def reduce_plans(call: OperatorCall) -> Plans:
-    """The input read once; where there are few results, several blocks work on each."""
+    """Plan a kernel that reads the input once; where there are few results, several blocks work on
+    each.
+    """
     x, out = call.inputs[0], call.outputs[0]
     nbytes = x.nbytes + total_nbytes(call.outputs)
     kept = [n for n in out.shape if n != 1]
@@ -82,7 +84,9 @@ def reduce_plans(call: OperatorCall) -> Plans:
 
 
 def foreach_plans(call: OperatorCall) -> Plans:
-    """One kernel for as many tensors as its arguments hold; the lists stand one after another."""
+    """Plan one kernel for as many tensors as its arguments hold; the lists stand one after
+    another.
+    """
     base, inputs = call.base.removeprefix("_foreach_"), call.inputs
     given = inputs if base == "norm" else call.outputs or inputs
     tensors = [x for x in given if x.shape] or list(given)

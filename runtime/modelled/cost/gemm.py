@@ -86,7 +86,7 @@ class Chosen(NamedTuple):
 
 
 def path_of(dtype: str, tf32: bool, spec: DeviceSpec) -> Path:
-    """Which cores products of this dtype run on."""
+    """Tell which cores products of this dtype run on."""
     if dtype == "float32":
         if tf32 and spec.has_tf32:
             return Path("tf32", True, spec.tensor_tf32_flops_per_s)
@@ -104,7 +104,7 @@ def path_of(dtype: str, tf32: bool, spec: DeviceSpec) -> Path:
 
 
 def misalignment(dtype: str, *sizes: int) -> float:
-    """How much slower Tensor Cores are for rows of these many elements."""
+    """Return how much slower Tensor Cores are for rows of these many elements."""
     wanted = max(1, 16 // names_of(dtype).nbytes)
     short = 1
     while short < wanted and any(size * short % wanted for size in sizes):
@@ -115,7 +115,7 @@ def misalignment(dtype: str, *sizes: int) -> float:
 def choose(
     product: Product, path: Path, memory_bound_ns: float, spec: DeviceSpec, efficiency: float = 1.0
 ) -> Chosen:
-    """The tile with the shortest time. `efficiency` is on top of what products reach."""
+    """Choose the tile with the shortest time. `efficiency` is on top of what products reach."""
     m, n, k, batch = product
     cores = _TENSOR if path.tensor else _ORDINARY
     per_sm = path.flops_per_s / spec.sm_count * cores.efficiency * efficiency / 1e9
@@ -145,7 +145,7 @@ def choose(
 def product_plans(
     product: Product, dtype: str, nbytes: int, layout: str, tf32: bool, spec: DeviceSpec
 ) -> Plans:
-    """The kernels of a product; `nbytes` are those of all operands and of the result."""
+    """Return the kernels of a product; `nbytes` are those of all operands and of the result."""
     path = path_of(dtype, tf32, spec)
     m, n, k = product[:3]
     if m == 1 or n == 1:
@@ -160,7 +160,7 @@ def product_plans(
 def tile_plans(
     name: str, product: Product, tile: Chosen, dtype: str, nbytes: int, path: Path, spec: DeviceSpec
 ) -> Plans:
-    """The kernel of a choice, and with a split K the one that adds up."""
+    """Return the kernel of a choice, and with a split K the one that adds up."""
     m, n, _, batch = product
     rows, columns, split, ns = tile
     newest = path.tensor and spec.compute >= (9, 0)

@@ -32,7 +32,7 @@ _CALLED = {
 
 
 def functor(base: str, dtype: str, operands: int) -> str:
-    """What an elementwise kernel is a template of; `base` is the operator's bare name."""
+    """Return what an elementwise kernel is a template of; `base` is the operator's bare name."""
     t = names_of(dtype).c_type
     if base in ("add", "sub"):
         return f"at::native::CUDAFunctor{'OnSelf' if operands == 1 else ''}_add<{t}>"
@@ -109,5 +109,5 @@ def reduce_name(base: str, dtype: str, inner: bool) -> str:
 
 
 def named(template: str, operand: Operand) -> str:
-    """A name with `{t}` for the C++ type."""
+    """Return a name with `{t}` for the C++ type."""
     return template.replace("{t}", operand.c_type)

@@ -36,7 +36,8 @@ _DTYPES = {
 
 
 def names_of(dtype: str) -> DtypeNames:
-    """The names of a dtype; one without a row counts as float, and as a byte where it has 8 bits.
+    """Return the names of a dtype; one without a row counts as float, and as a byte where it has 8
+    bits.
 
     Args:
         dtype: numpy's name.
@@ -87,7 +88,7 @@ Operands = Sequence[Operand]
 
 
 def total_nbytes(operands: Operands) -> int:
-    """The bytes of all operands together."""
+    """Return the bytes of all operands together."""
     return sum(x.nbytes for x in operands)
 
 
@@ -115,7 +116,9 @@ class OperatorCall(NamedTuple):
 
 
 def occupancy(plan: KernelPlan, spec: DeviceSpec) -> tuple[float, float]:
-    """What Kineto writes of a kernel: estimated achieved occupancy (0 to 1), and blocks per SM."""
+    """Return what Kineto writes of a kernel: estimated achieved occupancy (0 to 1), and blocks per
+    SM.
+    """
     blocks_per_sm = math.prod(plan.grid) / spec.sm_count
     threads = math.prod(plan.block)
     held = min(spec.max_blocks_per_sm, spec.max_threads_per_sm // max(1, threads))

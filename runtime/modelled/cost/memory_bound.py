@@ -54,7 +54,9 @@ def stream_ns(
 
 
 def memory_ns(nbytes: float, spec: DeviceSpec, blocks: int, pace: Pace = _USUAL) -> int:
-    """A kernel that reads and writes so many bytes once, with so many blocks."""
+    """Return how long a kernel takes that reads and writes so many bytes once, with so many
+    blocks.
+    """
     busy = min(1.0, blocks / (spec.sm_count * _SMS_THAT_SUFFICE))
     efficiency = MEMORY_EFFICIENCY * pace.efficiency * max(busy, 1e-3)
     return spec.kernel_floor_ns + int(stream_ns(nbytes, spec, efficiency, pace.cached))
@@ -69,7 +71,7 @@ def memory_plan(
     threads: int = 128,
     shared_nbytes: int = 0,
 ) -> KernelPlan:
-    """A kernel that reads and writes `nbytes`."""
+    """Plan a kernel that reads and writes `nbytes`."""
     grid, flops = max(grid, 1), pace.flops
     ns = memory_ns(nbytes * pace.passes, spec, grid if pace.narrow else _MANY_BLOCKS, pace)
     if flops:

@@ -31,7 +31,7 @@ def plan(
     matmul_tf32: bool,
     cudnn_tf32: bool,
 ) -> Plans:
-    """The kernels of one operator, by its ATen name.
+    """Return the kernels of one operator, by its ATen name.
 
     An operator without a row of its own counts as elementwise. There is no kernel where the outputs
     have no elements, and for an operator that only asks or allocates.

@@ -12,7 +12,7 @@ MOST_DEVICES = 64
 
 
 def find_spec(text: str) -> DeviceSpec:
-    """The device of that key, in upper or lower case.
+    """Return the device of that key, in upper or lower case.
 
     Raises:
         ValueError: no device has that key; the message lists the keys that there are.
@@ -26,7 +26,8 @@ def find_spec(text: str) -> DeviceSpec:
 
 
 def parse_kind(text: str) -> tuple[str, int]:
-    """The key of a device and how many of them are wanted: `h100:2` is (`h100`, 2), `t4` one T4.
+    """Return the key of a device and how many of them are wanted: `h100:2` is (`h100`, 2), `t4` one
+    T4.
 
     Raises:
         ValueError: what stands behind the colon is no number from 1 to 64.

@@ -60,7 +60,7 @@ class DeviceSpec:
         return self.tensor_tf32_flops_per_s > 0
 
     def properties(self, index: int) -> dict[str, Any]:
-        """What Kineto writes of the device with this index into `deviceProperties`."""
+        """Return what Kineto writes of the device with this index into `deviceProperties`."""
         return {
             "id": index,
             "name": f"{self.name} (modelled)",

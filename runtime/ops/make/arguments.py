@@ -64,7 +64,7 @@ def sizes(args: Any) -> tuple[int, ...]:
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate of a tensor, array or number; a real one is its own."""
+    """Return the complex conjugate of a tensor, array or number; a real one is its own."""
     if x.__class__ is np.ndarray or x.__class__ is Tensor:
         return x.conj() if getattr(x, "array", x).dtype.kind == "c" else x
     if isinstance(x, complex):
@@ -73,7 +73,7 @@ def conj(x: Any) -> Any:
 
 
 def as_mask(array: Array) -> Array:
-    """A mask as it is.
+    """Return a mask as it is.
 
     Raises:
         ValueError: not of bools (or bytes).
@@ -84,7 +84,7 @@ def as_mask(array: Array) -> Array:
 
 
 def divisor(self: Array, other: Any) -> Any:
-    """What integers are divided by.
+    """Return what integers are divided by.
 
     Raises:
         ValueError: there is a zero in it.
@@ -111,7 +111,7 @@ def times(other: Any, alpha: Any) -> Any:
 
 
 def filling(value: Any, dtype: Any) -> Any:
-    """A number, or an array, as an array of a dtype.
+    """Return a number, or an array, as an array of a dtype.
 
     Raises:
         RuntimeError: it is a number that the dtype does not reach.
@@ -155,14 +155,14 @@ def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
 
 
 def not_tensors(name: str, *given: Any) -> TypeError:
-    """The error for arguments of which one is no tensor."""
+    """Return the error for arguments of which one is no tensor."""
     place, wrong = next((i, x) for i, x in enumerate(given) if not isinstance(x, Tensor))
     name = name.partition("::")[2]
     return TypeError(f"{name}(): argument {place + 1} must be Tensor, not {type(wrong).__name__}")
 
 
 def refused(message: str, kind: type[Exception] = TypeError) -> Exception:
-    """An error that is raised inside an operator and stays as it is."""
+    """Mark an error that is raised inside an operator and stays as it is."""
     made: Any = kind(message)
     made.stays = True
     return made
@@ -204,7 +204,7 @@ def zeros_beside(shape: tuple[int, ...], like: Tensor) -> Tensor:
 
 
 def device_like(tensor: Tensor) -> Any:
-    """The device that a tensor is on; None of the CPU."""
+    """Return the device that a tensor is on; None of the CPU."""
     storage = storage_of(tensor) if storages else None
     return None if storage is None else Device("cuda", storage.device)
 
@@ -213,7 +213,7 @@ _LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 
 def in_format(array: Array, memory_format: Any, copy: bool = True) -> Array:
-    """An array in a memory format; with `copy` always a copy."""
+    """Return an array in a memory format; with `copy` always a copy."""
     if memory_format in (None, "preserve_format", "contiguous_format"):
         plain = memory_format == "contiguous_format" or 0 in array.strides  # expanded
         order: Any = "C" if plain else "K"
@@ -235,34 +235,36 @@ def last_format(array: Array) -> str:
 
 
 def laid_alike(made: Array, arrays: Any) -> Array:
-    """A result in channels_last if all operands are, else contiguous."""
+    """Return a result in channels_last if all operands are, else contiguous."""
     word, *others = map(last_format, arrays) if made.ndim > 3 else [""]
     alike = word and all(other == word for other in others)
     return in_format(made, word if alike else "contiguous_format", copy=False)
 
 
 def in_layout_of(given: Tensor, made: Tensor) -> Tensor:
-    """A result in channels_last where the operand is: its format is suggested to what follows."""
+    """Return a result in channels_last where the operand is: its format is suggested to what
+    follows.
+    """
     word = last_format(given.array)
     found: Tensor = made.contiguous(memory_format=word) if word else made
     return found
 
 
 def laid_as(made: Array, *operands: Array) -> Array:
-    """A result in the order of the first operand in channels_last, if there is one."""
+    """Return a result in the order of the first operand in channels_last, if there is one."""
     word = next(filter(None, map(last_format, operands)), "")
     return in_format(made, word, copy=False) if word else made
 
 
 def laid_first(made: Array, first: Array) -> Array:
-    """A result of several layouts in that of the first operand."""
+    """Return a result of several layouts in that of the first operand."""
     if not made.flags.c_contiguous or made.shape != first.shape:
         return made
     return laid_as(made, first)
 
 
 def legacy_reduction(size_average: Any, reduce: Any) -> str:
-    """What the two old arguments of losses mean."""
+    """Return what the two old arguments of losses mean."""
     what = "size_average and reduce args will be deprecated, please use reduction="
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(f"{what}{found!r} instead.", stacklevel=3)

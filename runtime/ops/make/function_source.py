@@ -88,26 +88,26 @@ class _Function(Pieces):
         return ", ".join(shown + more)
 
     def written(self) -> str:
-        """The result written to the first operand."""
+        """Write the result to the first operand, and return that."""
         if "in_place" in self.op.flags:
             return f"aten.{self.op.key}_({self.again()})"
         return f"input.copy_(_itself({self.again().replace('input', 'input.clone()', 1)}))"
 
     def takes_out(self, bare: bool) -> bool:
-        """Whether a caller may give the tensor that the result is written to."""
+        """Tell whether a caller may give the tensor that the result is written to."""
         op, public = self.op, self.op.flags & {"torch", "linalg", "fft"}
         alone = "make" in op.flags or (public and "." not in op.key)
         return bool(alone and not bare and not op.in_place and "view" not in op.flags)
 
     def strict(self) -> str:
-        """Whether `out` has to be of the result's dtype."""
+        """Tell whether `out` has to be of the result's dtype."""
         if "make" in self.op.flags:
             return "dtype is not None"
         loose = {"promote", "float", "fft"} & self.op.flags
         return str(not loose and self.op.base not in _CASTS_OUT.split())
 
     def read_by_out(self) -> str:
-        """The arguments that `out` is held against; sizes are none."""
+        """Return the arguments that `out` is held against; sizes are none."""
         return "()" if self.op.takes_any_number else f"({self.given()})"
 
     def operands_given(self) -> str:
@@ -117,11 +117,13 @@ class _Function(Pieces):
         return "; ".join(f"{self._name(p)}.array" for p in self.op.tensors)
 
     def star(self) -> str:
-        """The parameter that takes any number of sizes, which may be given by its name, too."""
+        """Return the parameter that takes any number of sizes, which may be given by its
+        name, too.
+        """
         return next((p.name for p in self.op.params if p.star and p.kind == "sizes"), "")
 
     def again(self) -> str:
-        """The same arguments for another call of the function."""
+        """Return the same arguments for another call of the function."""
         starred = any(p.star for p in self.op.params)
         each = [(p, self._name(p)) for p in self.op.params]
         first = [f"{p.star}{name}" for p, name in each if not p.keyword]
@@ -131,7 +133,7 @@ class _Function(Pieces):
         return ", ".join(first + [f"{name}={name}" for p, name in each if p.keyword])
 
     def given(self) -> str:
-        """What an observer gets as arguments by position: all, if there is no `*args`."""
+        """Return what an observer gets as arguments by position: all, if there is no `*args`."""
         shown = [p for p in self.op.params if not (p.keyword and self.op.takes_any_number)]
         return "".join(f"{p.star}{self._name(p)}, " for p in shown).rstrip()
 
@@ -140,7 +142,7 @@ class _Function(Pieces):
         return f", dict({', '.join(f'{n}={n}' for n in names)})" if names else ""
 
     def attributes(self) -> str:
-        """All arguments but the first operands."""
+        """Return all arguments but the first operands."""
         tensors = self.op.tensors if "promote" in self.op.flags else self.op.params[:1]
         return "".join(f"{p.star}{p.name}, " for p in self.op.params if p not in tensors)
 
@@ -248,12 +250,12 @@ class _Function(Pieces):
         return listed("()", each)
 
     def kind(self) -> str:
-        """The class of the new node."""
+        """Return the class of the new node."""
         first, test = self.op.title, self.op.is_second
         return f"{first}.second if {test} else {first}" if test else first
 
     def metadata(self) -> str:
-        """The shape and dtype of each output."""
+        """Return the shape and dtype of each output."""
         if self.several:
             pair = "(x.array.shape, x.array.dtype)"
             return f"tuple([{pair} for x in outs if x.array.dtype.kind in 'fcV'])"

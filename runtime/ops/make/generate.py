@@ -46,7 +46,7 @@ _COMMON |= {name: getattr(arguments, name) for name in arguments.__all__}
 
 
 def lazily(op: Op) -> Callable[..., Any]:
-    """The operator's function; its code is made when it is first called."""
+    """Return the operator's function; its code is made when it is first called."""
     space: dict[str, Any] = {}
     function = types.FunctionType(_STUB, space, op.key)
     space["_build"], space["_itself"] = lambda: _build_now(op, function, space), function
@@ -56,7 +56,7 @@ def lazily(op: Op) -> Callable[..., Any]:
 
 
 def node_class(op: Op) -> Any:
-    """The class of an operator's nodes, one for it and its in-place form.
+    """Return the class of an operator's nodes, one for it and its in-place form.
 
     None for an operator without a derivative, or that is made of others.
     """

@@ -58,7 +58,7 @@ class _NodeClass(Pieces):
         return "".join(f", n{i}" for i in range(self.count) if self.count > 1)
 
     def forget(self) -> str:
-        """What observers are shown of saved values that are not read."""
+        """Forget what observers are shown of saved values that are not read."""
         names = [name for name in self.op.saved if self.as_one and self.op.used_by(name)]
         return "\n".join(f"{name} = None" for name in names)
 

@@ -41,7 +41,7 @@ class OpNode(Node):
 
 
 def unpack(value: Any, node: Node) -> Any:
-    """A saved tensor as a formula on tensors sees it.
+    """Return a saved tensor as a formula on tensors sees it.
 
     Raises:
         RuntimeError: it was freed, or modified in place.
@@ -56,7 +56,7 @@ def unpack(value: Any, node: Node) -> Any:
 
 
 def unpack_array(value: Any, node: Node) -> Any:
-    """A saved tensor as a formula on arrays sees it; errors as `unpack`'s."""
+    """Return a saved tensor as a formula on arrays sees it; errors as `unpack`'s."""
     found = unpack(value, node)
     return getattr(found, "array", found)
 

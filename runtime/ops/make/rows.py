@@ -113,15 +113,15 @@ class Op:
         return " or ".join(f"n{i}" for i in users)
 
     def is_output(self, name: str) -> bool:
-        """Whether a saved value is a result of the operator."""
+        """Tell whether a saved value is a result of the operator."""
         return name == "result" or name in (self.outputs or ())
 
     def is_freed(self, name: str) -> bool:
-        """Whether a saved value is a tensor, and so goes after a backward."""
+        """Tell whether a saved value is a tensor, and so goes after a backward."""
         return self.is_output(name) or any(p.name == name for p in self.tensors)
 
     def file(self, part: str = "") -> str:
-        """The name in tracebacks of its generated source: its function, or another part."""
+        """Return the name in tracebacks of its generated source: its function, or another part."""
         return f"<operator {self.full_name} {part}>" if part else f"<operator {self.full_name}>"
 
     @property
@@ -154,7 +154,7 @@ def _params(text: str) -> list[Param]:
 
 
 def names_in(code: types.CodeType) -> list[str]:
-    """All that some code, and the code inside it, may look up outside itself."""
+    """Return all that some code, and the code inside it, may look up outside itself."""
     found, stack = list[str](), [code]
     while stack:
         one = stack.pop()

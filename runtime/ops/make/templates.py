@@ -218,7 +218,7 @@ class Pieces:
         self.holds |= {word for word, value in words.items() if value}
 
     def fill(self, template: str) -> str:
-        """A template with its slots filled."""
+        """Return a template with its slots filled."""
         lines, left_out = list[str](), ""  # the indentation of a line that was left out, and more
         for indent, code, word, wanted in _read(template):
             if left_out and indent.startswith(left_out):
@@ -264,7 +264,7 @@ def choose(target: str, *cases: tuple[str, str]) -> list[str]:
 
 
 def listed(brackets: str, parts: list[str]) -> str:
-    """A tuple or list, a line for each part where there are several."""
+    """Return a tuple or list, a line for each part where there are several."""
     if len(parts) == 1:
         return f"{brackets[0]}{parts[0]}{',' * (brackets == '()')}{brackets[1]}"
     inner = "".join(f"    {part},\n" for part in parts)
