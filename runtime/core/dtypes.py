@@ -147,7 +147,9 @@ def narrowed(result: Any, half: DType) -> Any:
 
 
 def promoted(*operands: Any) -> tuple[Any, ...]:
-    """As `widened`, of operands of several dtypes; numbers keep the digits that float32 has."""
+    """Widen operands of several dtypes, as `widened` does; numbers keep the digits that float32
+    has.
+    """
     dtype = result_dtype(*operands)
     if dtype.kind not in "fV" or dtype.itemsize != 2:
         return None, *[np.asarray(x).astype(dtype, copy=False) for x in operands]

@@ -179,7 +179,7 @@ class Function:
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """For a backward that is not itself differentiable: its results say so when differentiated."""
+    """Mark a backward that is not itself differentiable: its results say so when differentiated."""
 
     @functools.wraps(function)
     def call(ctx: Any, *grads: Any) -> Any:

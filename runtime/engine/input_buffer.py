@@ -65,7 +65,7 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, outputs: Grads) -> Te
 
 
 def right_length(node: Node, outputs: Grads) -> Grads:
-    """As many gradients as the node has edges; beyond these only None may stand.
+    """Return as many gradients as the node has edges; beyond these only None may stand.
 
     Raises:
         RuntimeError: there are too few, or too many.

@@ -69,13 +69,13 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 def _families(fill: Callable[[Tensor, float], Tensor]) -> Any:
     def xavier(tensor: Tensor, gain: float = 1.0) -> Tensor:
-        """Of variance gain^2 * 2 / (fan in + fan out)."""
+        """Draw with variance gain^2 * 2 / (fan in + fan out)."""
         return fill(tensor, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))))
 
     def kaiming(
         tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
     ) -> Tensor:
-        """Of variance gain^2 / fan."""
+        """Draw with variance gain^2 / fan."""
         check(mode in {"fan_in", "fan_out"}, f"Mode {mode} is not fan_in or fan_out", ValueError)
         fan = _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
         return fill(tensor, calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1)))

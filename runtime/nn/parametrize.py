@@ -49,7 +49,7 @@ def _alike(what: str, made: Any, original: Tensor) -> None:
 
 
 def hold(module: Module, name: str, tensor: Tensor) -> None:
-    """As a parameter if it is one, else as a buffer."""
+    """Hold as a parameter if it is one, else as a buffer."""
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:

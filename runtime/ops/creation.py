@@ -274,7 +274,7 @@ def randint(low: int = 0, high: Any = None, size: Any = None, **options: Any) ->
 
 @function("torch")
 def randint_like(input: Tensor, low: Any = 0, high: Any = None, **options: Any) -> Tensor:
-    """As `randint`, with the size, the dtype and the device of `input`."""
+    """Draw as `randint`, with the size, the dtype and the device of `input`."""
     options.pop("memory_format", None)
     usual = {"dtype": input.array.dtype, "device": device_like(input), **options}
     return randint(*((0, low) if high is None else (low, high)), input.array.shape, **usual)

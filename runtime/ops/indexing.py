@@ -380,7 +380,7 @@ def scatter(
 
 @function("tensor")
 def scatter_(self: Tensor, dim: int, index: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """As `scatter`, in place."""
+    """Scatter in place."""
     if len(args) == 1 and not kwargs:
         return aten.scatter_src_(self, dim, index, *args)
     return aten.copy_(self, scatter(self, dim, index, *args, **kwargs))

@@ -308,6 +308,6 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 
 @function("torch tensor")
 def qr(input: Tensor, some: bool = True) -> Any:
-    """As linalg.qr, by its old name."""
+    """Return what linalg.qr does, by its old name."""
     warnings.warn("torch.qr is deprecated in favor of torch.linalg.qr", stacklevel=2)
     return aten.linalg_qr(input, "reduced" if some else "complete")

@@ -20,7 +20,7 @@ def _zero(x: Any) -> Tensor:
 
 
 def power(self: Any, other: Any, given: Any) -> Any:
-    """Of integers, also to negative powers: 0, but of 1 and -1."""
+    """Raise integers, also to negative powers: 0, but of 1 and -1."""
     if self.dtype.kind == "b":
         told = "'pow' is not implemented for bool"
         check(given.__class__ is bool, told, NotImplementedError)

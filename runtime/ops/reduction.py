@@ -365,7 +365,7 @@ def _max_or_min(name: str) -> None:
         input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None,
         axis: Any = None, keepdims: Any = None, out: Any = None,
     ) -> Any:  # fmt: skip
-        """Of all elements; along `dim` with indices; or elementwise of two tensors."""
+        """Reduce all elements; or along `dim`, with indices; or two tensors elementwise."""
         if out is not None:
             result = call(input, dim, keepdim, other=other, axis=axis)
             return into(f"aten::{name}", out, result, (), not isinstance(dim, Tensor))

@@ -49,12 +49,12 @@ def _of_lists(weight_of: Callable[[Any], Any], one: Callable[..., Any]) -> Calla
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """As `get_ema_avg_fn`, of lists."""
+    """Return what `get_ema_avg_fn` does, for lists."""
     return _of_lists(lambda _: 1 - decay, get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """As `get_swa_avg_fn`, of lists."""
+    """Return what `get_swa_avg_fn` does, for lists."""
     return _of_lists(lambda count: 1 / (count + 1), get_swa_avg_fn())
 
 

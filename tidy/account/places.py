@@ -198,7 +198,9 @@ class Places:
         return rows, trace.subtree_end[rows], trace.name_id[rows]
 
     def tree_rows(self, rows: Rows) -> Rows:
-        """For device work and calls the tree row they were made in; tree rows stay; -1: unknown."""
+        """Return the tree row in which device work and calls were made; tree rows stay; -1:
+        unknown.
+        """
         rows = rows.copy()
         for _ in range(2):
             outside = np.flatnonzero(rows >= self._trace.tree_count)

@@ -55,7 +55,7 @@ def thinned(series: Series, most: int = MOST_STEPS) -> Series:
 
 
 def independent_count(series: Series, timed: int | None = None) -> float:
-    """As how many independent values a series counts.
+    """Return as how many independent values a series counts.
 
     Args:
         timed: how many of them were measured, where others repeat them; None for all.

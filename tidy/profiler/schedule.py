@@ -33,7 +33,8 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Schedule:
-    """For `profile(schedule=...)`: cycles of `wait` idle, `warmup` and `active` recorded steps.
+    """Make cycles of `wait` idle, `warmup` and `active` recorded steps, for
+    `profile(schedule=...)`.
 
     Args:
         repeat: the number of cycles; 0 goes on to the end.

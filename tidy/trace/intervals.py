@@ -15,7 +15,8 @@ _SHOWN = 4  # as many `repr` gives one by one
 def repeated(
     count: NDArray[np.int64], first: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """For `count[i]` things from number `first[i]` on: (i, number) of each, one after the other.
+    """Return (i, number) of each of `count[i]` things from number `first[i]` on, one after the
+    other.
 
     Numbers are those of columns, so that 32 bits hold them.
     """

@@ -47,7 +47,7 @@ class OpTimes:
 
 
 def time_ops(findings: Iterable[Finding], framework: str, options: RunOptions) -> list[OpTimes]:
-    """Time the ops of findings, wrong and corrected, on what the script runs on.
+    """Return time the ops of findings, wrong and corrected, on what the script runs on.
 
     Cases that cannot be made on this machine are left out.
 

@@ -32,7 +32,7 @@ def architecture(spec: DeviceSpec) -> str:
 
 
 def gemm_name(kind: str, tensor: bool, tile: tuple[int, int], layout: str, spec: DeviceSpec) -> str:
-    """Of a product. `kind` is the dtype that cores work with, `layout` cuBLAS' (nn, tn, ...)."""
+    """Name a product. `kind` is the dtype that cores work with, `layout` cuBLAS' (nn, tn, ...)."""
     arch, size = architecture(spec), f"{tile[0]}x{tile[1]}"
     return (_tensor_name if tensor else _ordinary_name)(kind, size, layout, arch)
 
@@ -76,7 +76,7 @@ def _ordinary_name(kind: str, size: str, layout: str, arch: str) -> str:
 
 
 def gemv_name(c_type: str) -> str:
-    """Of a product with a vector, which no tile serves."""
+    """Name a product with a vector, which no tile serves."""
     return (
         f"void gemv2T_kernel_val<int, int, {c_type}, {c_type}, {c_type}, float, 128, 16, 4, 4, "
         f"false, false, cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<{c_type} const>>>"
@@ -84,14 +84,14 @@ def gemv_name(c_type: str) -> str:
 
 
 def splitk_name(c_type: str) -> str:
-    """Of what adds up the parts, where K was split among blocks."""
+    """Name what adds up the parts, where K was split among blocks."""
     return f"void splitKreduce_kernel<32, 16, int, {c_type}, {c_type}, float, {c_type}, true>"
 
 
 def convolution_name(
     kind: str, tensor: bool, direction: str, tile: tuple[int, int], spec: DeviceSpec
 ) -> str:
-    """Of an implicit product; `direction` is fprop, dgrad or wgrad."""
+    """Name an implicit product; `direction` is fprop, dgrad or wgrad."""
     arch, size = architecture(spec), f"{tile[0]}x{tile[1]}"
     if not tensor:
         c_type = _CUDA_TYPES.get(kind, "float")
@@ -119,7 +119,7 @@ def winograd_name(spec: DeviceSpec) -> str:
 
 
 def transpose_name(c_type: str) -> str:
-    """Of what brings a tensor into the layout that Tensor Cores need."""
+    """Name what brings a tensor into the layout that Tensor Cores need."""
     return (
         f"void cudnn::ops::nchwToNhwcKernel<{c_type}, {c_type}, float, false, true, "
         "(cudnnKernelDataType_t)0>(cudnn::ops::nchw2nhwc_params_t<float>)"

@@ -51,7 +51,7 @@ def functor(base: str, dtype: str, operands: int) -> str:
 
 
 def elementwise_name(base: str, dtype: str, tensors: int, simple: bool, operands: int) -> str:
-    """Of a kernel over `tensors` tensors, `operands` of them read.
+    """Name a kernel over `tensors` tensors, `operands` of them read.
 
     `simple` says that all are of one shape and dtype, and in order: then it is vectorized.
     """
@@ -70,7 +70,7 @@ def elementwise_name(base: str, dtype: str, tensors: int, simple: bool, operands
 
 
 def unrolled_copy_name() -> str:
-    """Of a copy that changes the dtype."""
+    """Name a copy that changes the dtype."""
     what = f"at::native::direct_copy_kernel_cuda{_ALONE}"
     return (
         f"void at::native::unrolled_elementwise_kernel<{what}, std::array<char*, 2ul>, 4, "
@@ -98,7 +98,7 @@ _OPERATIONS = {
 
 
 def reduce_name(base: str, dtype: str, inner: bool) -> str:
-    """Of a reduction, of rows (`inner`) or of columns."""
+    """Name a reduction, of rows (`inner`) or of columns."""
     t = names_of(dtype).c_type
     what = _OPERATIONS.get(base, "func_wrapper_t<{t}, at::native::" + base + "_functor<{t}> >")
     shape = "512, 1" if inner else "128, 4"
