@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,32 @@ def test_it_ends_as_it_does_alone(script: str, tmp_path: Path) -> None:
     assert (recorded.code in (0, 1), recorded.out.startswith("done\n\n")) == (True, True)
     assert "ended early" not in recorded.err
     assert len(recorded.trace.steps) >= 4
+
+
+_COUNTS_FRAMES = """
+import torch
+from torch._dynamo import utils
+
+def f(x):
+    y = x * 2
+    torch._dynamo.graph_break()
+    torch.set_num_threads(1)
+    layer = torch.nn.Linear(3, 3)
+    torch.optim.SGD(layer.parameters(), lr=0.1)
+    return layer.half().float()(y).sum()
+
+compiled = torch.compile(f, backend=lambda graph, _: graph.forward)
+for _ in range(6):
+    compiled(torch.ones(3))
+print(utils.counters["frames"]["total"])
+"""
+
+
+def test_nothing_of_a_recording_is_compiled(tmp_path: Path) -> None:
+    """The compiler looks at as many frames as alone, also after breaks in which ours are called."""
+    script = write_script(tmp_path, _COUNTS_FRAMES)
+    alone = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    recorded = record(script, cwd=tmp_path)
+    assert int(alone.stdout) == int(recorded.out.split()[0])

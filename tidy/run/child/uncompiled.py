@@ -9,15 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
 _PACKAGE = f"{__package__}."
+_CACHED = type(cache(len))
 
 
 def leave_uncompiled(torch: Any) -> None:
     """Tell the compiler of the framework, if it has one, to run what traces lines as it is."""
-    with suppress(AttributeError, TypeError):  # another version has other names for it
+    with suppress(AttributeError, TypeError, ValueError):  # another version has other names for it
         eval_frame = torch._C._dynamo.eval_frame
         skip = getattr(eval_frame, "skip_code", None)
         if skip is None:
@@ -28,19 +30,39 @@ def leave_uncompiled(torch: Any) -> None:
                 eval_frame.set_code_exec_strategy(code, strategy)
 
         for name, module in list(sys.modules.items()):
-            for code in _codes(vars(module)) if name.startswith(_PACKAGE) else ():
-                skip(code)
+            if name.startswith(_PACKAGE):
+                for code in _codes(vars(module), vars(module)):
+                    skip(code)
 
 
-def _codes(names: Any) -> Iterator[CodeType]:
-    """The code of all functions and classes of ours among these names."""
+def _codes(names: dict[str, Any], module: dict[str, Any]) -> Iterator[CodeType]:
+    """The code of all functions among these names that a module defines, those in classes too."""
     for value in names.values():
-        if not str(getattr(value, "__module__", "")).startswith(_PACKAGE):
+        if isinstance(value, type) and value.__module__ == module["__name__"]:
+            yield from _codes(dict(vars(value)), module)
+        for function in _functions(value):
+            # What wraps one of ours may be a library's, which others use as well.
+            if function.__globals__ is module:
+                yield from _within(function.__code__)
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """The functions that a function, a method of a class or a property is made of, each once."""
+    known, left = set[int](), [value]
+    while left:
+        part = left.pop()
+        if id(part) in known:
             continue
-        if isinstance(value, type):
-            yield from _codes(vars(value))
-        elif isinstance(value, FunctionType):
-            yield from _within(value.__code__)
+        known.add(id(part))
+        if isinstance(part, property):
+            left += [part.fget, part.fset]
+        elif isinstance(part, (staticmethod, classmethod)):
+            left.append(part.__func__)
+        elif isinstance(part, _CACHED):
+            left.append(part.__wrapped__)
+        elif isinstance(part, FunctionType):
+            yield part
+            left += [cell.cell_contents for cell in part.__closure__ or ()]  # what it decorates
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
