@@ -34,7 +34,13 @@ function jobView(job, rules) {
     if (timelines.length) timeline.show(rank, Math.max(usual, 0));
     else timeline.clear();
   };
-  const showPart = (device, part) => timeline.showPart(device, part);
+  const forgetPart = () => perRank.querySelectorAll(".of-part").forEach((each) => { each.textContent = ""; });
+  timeline.onload = forgetPart;
+  const showPart = async (device, part) => {
+    const found = await timeline.showPart(device, part);
+    forgetPart();
+    return found;
+  };
   const unpacked = new Map();
   const show = async (finding, number) => {
     let left = number;

@@ -11,6 +11,7 @@ const SHORTEST = 20; // ns across the canvas
 export class TimelineView {
   constructor(title = "Timeline") {
     this.others = []; // which show the same part of their own step
+    this.onload = () => {}; // called when another step is shown
     this.loaded = new Map();
     this.canvas = el("canvas", { class: "slices", tabindex: "0", role: "application", "aria-label": `${title}. ${HELP}` });
     this.map = el("canvas", { class: "map", "aria-hidden": "true" });
@@ -60,6 +61,7 @@ export class TimelineView {
     if (this.rank !== rank || this.at !== at) return;
     this.slices = slices;
     Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null, moment: null, part: null });
+    this.onload();
     // A finger that moves up or down scrolls the page, so that all lines have to be there.
     const most = window.matchMedia("(pointer: coarse)").matches ? 4000 : 560;
     this.canvas.style.height = `${Math.min(Math.max(this.height, 160), most)}px`;

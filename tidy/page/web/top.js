@@ -18,10 +18,10 @@ export function heading(job) {
 export function accountView(account, show) {
   const device = account.device === "host" ? null : account.device;
   const parts = account.parts.filter((part) => part.time_ns > 0);
-  const said = new Map(parts.map((part) => [part, el("span", { class: "quiet", role: "status" })]));
+  const said = new Map(parts.map((part) => [part, el("span", { class: "quiet of-part", role: "status" })]));
   const go = (part) => async () => {
     const [at, count] = await show(device, part);
-    said.get(part).textContent = count ? ` ${at.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} in the step shown` : " not in the step shown";
+    said.get(part).textContent = count ? ` ${at.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} in the step shown` : " no slice of its own in the step shown";
   };
   const bar = el("div", { class: "bar", role: "img", "aria-label": parts.map((part) => `${part.text} ${part.share_text}`).join(", ") },
     parts.map((part) => el("span", {

@@ -154,19 +154,22 @@ class PieceLength:
     def __init__(self) -> None:
         self.piece_ns = _FIRST_NS
         self._fitting_ns, self._has_steps = _LONGEST_NS, False
-        self._began_ns = self.cut_ns = self.late_ns = 0
+        self._began_ns = self.cut_ns = self.late_ns = self._due_ns = 0
 
     def begin(self) -> None:
-        self._began_ns = time.time_ns()
+        self._began_ns, self._due_ns = time.time_ns(), 0
         self.cut_ns = self._began_ns + self.piece_ns
         self.late_ns = self.cut_ns
         if self._has_steps:
             self.late_ns += min(self.piece_ns, _WAIT_NS)
 
-    @property
-    def is_overdue(self) -> bool:
-        """Whether the cut has waited for so long that any place will do."""
-        return time.time_ns() > self.late_ns + _WAIT_NS
+    def has_waited(self) -> bool:
+        """Tell whether a cut that is due waits for so long, since this was first asked, that any
+        place will do.
+        """
+        now = time.time_ns()
+        self._due_ns = self._due_ns or now
+        return now > self._due_ns + _WAIT_NS
 
     def took(self, stopped_ns: int, nbytes: int, step_count: int) -> None:
         """Note that the piece that was stopped then takes so many bytes, and has so many ends of

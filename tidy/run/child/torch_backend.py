@@ -110,7 +110,7 @@ class TorchBackend(Backend):
         frame = sys._getframe(1)
         if not self._frames.are_between_ops(frame):
             return False
-        return length.is_overdue or not self._frames.are_in_optimizer(frame)
+        return not self._frames.are_in_optimizer(frame) or length.has_waited()
 
     @property
     def ranges(self) -> Any:
