@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -17,8 +16,6 @@ from tidy.trace import (
     EventKind,
     Events,
     Intervals,
-    Location,
-    Rows,
     Trace,
     rows_of,
     time_text,
@@ -26,15 +23,16 @@ from tidy.trace import (
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.device import graphs, launches, obstacles
+from ..evidence.device import autograd, graphs, launches, obstacles
 from ..evidence.fixes import edits
+from ..evidence.python.op_names import RECURRENT_LAYERS
 from ..evidence.time import waits
 from ..evidence.time.captured_steps import captured_steps, have_same_sizes, launches_by_step
 from ..evidence.time.host_idle import (
-    MOST_BEFORE,
     host_idle,
+    is_mostly_before,
+    main_line,
     mostly_before,
-    work_after,
 )
 from ..evidence.time.timing import Cost
 from ..examples import (
@@ -60,6 +58,9 @@ _FEWEST_TOKENS = 3
 
 _REDUCED = 'torch.compile(mode="reduce-overhead")'
 _CAPTURE = f"capture the step in a CUDA graph, or {_REDUCED}"
+_AS_THEY_ARE = "torch.compile leaves recurrent layers as they are"
+_GRAPHS_OF_LAYERS = f"larger batches, or CUDA graphs: {_AS_THEY_ARE}"
+_CAPTURE_LAYERS = f"capture the step in a CUDA graph: {_AS_THEY_ARE}"
 
 # Beside the optimizer the loss stays, with its backward, nodes of autograd and two launches: a step
 # of 2.32 ms took 1.33 so (docs/savings.md), others of 10 to 12 ms took 2.5 to 2.7.
@@ -100,7 +101,8 @@ class LaunchBound(DevicePattern):
     else besides and do not count. Where three steps or more launch the same, on inputs of the same
     sizes, and wait for nothing meanwhile, one graph could launch each step: then all idle time that
     a graph would avoid counts. If two thirds of that time lie before one kernel or operator, which
-    makes up a third of the launches at the most, it is named.
+    makes up a third of the launches at the most, it is named. Its location is the line that most of
+    the launches come from, if most of that time lies before these.
     Why it costs: The step takes as long as the host takes to launch it; a faster GPU changes
     nothing.
     Example: Many small ops on small tensors, recorded as
@@ -110,9 +112,10 @@ class LaunchBound(DevicePattern):
 
     Instead: Use larger batches, `torch.compile(mode="reduce-overhead")` or CUDA graphs, which
     launch many kernels at once, fused optimizers and fused ops. Where tokens are decoded one by
-    one, a static key-value cache makes graphs possible. Graphs of compiled code hold no reads of
-    the GPU nor copies from the CPU, and inputs of each new size are captured anew: where a trace
-    has these, it says so first. It says nothing where graphs are captured in the steps.
+    one, a static key-value cache makes graphs possible. `nn.LSTM`, `nn.GRU` and `nn.RNN` stay as
+    they are in compiled code: larger batches and graphs help them. Graphs of compiled code hold no
+    reads of the GPU nor copies from the CPU, and inputs of each new size are captured anew: where a
+    trace has these, it says so first. It says nothing where graphs are captured in the steps.
     Cannot see: Beside a modelled device operators take the time of tidy.runtime: there kernels have
     to be shorter than the call that launches them, as well, and it is info. It is not checked where
     kernels of CUDA graphs were not recorded, or the file was thinned out: what looks idle need not
@@ -165,8 +168,8 @@ class LaunchBound(DevicePattern):
         idle = idle if captured is None else captured.idle
         share = trace.step_share(idle) or 0.0
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
-        is_compiled, place = _compiled_code(trace, idle)
-        by = " by compiled code" if is_compiled else ""
+        line = main_line(trace, idle, calls)
+        by = " by compiled code" if _is_by_compiled_code(trace, idle) else ""
         by += " beside graphs" if len(graphs.launched_in_steps(trace)) else ""
         per_launch = time_text(idle.total_ns / len(calls))
         yield Match(
@@ -176,8 +179,9 @@ class LaunchBound(DevicePattern):
             f" {per_launch} for each, which runs {time_text(kernel_ns)}"
             + ("" if captured is None else ", the same in each")
             + (", to decode one token after the other" if _decodes(trace) else "")
-            + mostly_before(trace, idle),
-            location=place,
+            + mostly_before(trace, idle)
+            + ("" if line is None else "; most of them from this line"),
+            location=line,
             cost=Cost(idle, matters=False, on_device=True),
             at_most=Severity.INFO if trace.device_is_modelled else Severity.WARNING,
         )
@@ -201,6 +205,8 @@ class LaunchBound(DevicePattern):
             return "a static KV cache under CUDA graphs, or more sequences at once"
         if len(graphs.launched_in_steps(trace)):
             return graphs.MORE_IN_GRAPHS
+        if _is_by_recurrent_layers(trace):
+            return _GRAPHS_OF_LAYERS if captured_steps(trace) is None else _CAPTURE_LAYERS
         if len(trace.rows_named(*launches.COMPILED)):
             return _graphs_of_compiled_code(trace)
         return self.fix if captured_steps(trace) is None else _CAPTURE
@@ -229,26 +235,20 @@ class LaunchBound(DevicePattern):
         return Edit("kernels launched by graphs", host=host, left=(0.1, 0.6))
 
 
-def _regions(trace: Trace) -> Rows:
-    """The ranges in which compiled code runs, none of them in another."""
-    return launches.outermost_rows(trace, launches.tree_rows(trace, *launches.COMPILED))
+def _is_by_compiled_code(trace: Trace, idle: Intervals) -> bool:
+    regions = launches.below(trace, launches.tree_rows(trace, *launches.COMPILED))
+    return is_mostly_before(trace, idle, regions)
 
 
-def _compiled_code(trace: Trace, idle: Intervals) -> tuple[bool, Location | None]:
-    """Tell whether most of this time lies before what compiled code launches; its main line."""
-    regions = _regions(trace)
-    work, spent_ns = work_after(trace, idle)
-    ops = trace.launching_ops(work)
-    at = np.searchsorted(regions, ops, side="right") - 1
-    inside = at >= 0
-    inside[inside] = ops[inside] < trace.subtree_end[regions[at[inside]]]
-    of_region = np.bincount(at[inside], spent_ns[inside], len(regions))
-    if not len(regions) or of_region.sum() < MOST_BEFORE * idle.total_ns:
-        return False, None
-    of_line = Counter[Location | None]()
-    for region, own_ns in zip(regions.tolist(), of_region.tolist(), strict=True):
-        of_line[trace.location(region)] += own_ns
-    return True, max(of_line, key=lambda line: of_line[line])
+def _is_by_recurrent_layers(trace: Trace) -> bool:
+    """Tell whether recurrent layers and their backward launch most, by number or by time."""
+    layers = launches.outermost_rows(trace, launches.tree_rows(trace, *RECURRENT_LAYERS))
+    both = np.concatenate([layers, autograd.backward_of(trace, layers)])
+    inside = launches.below(trace, launches.outermost_rows(trace, np.unique(both)))
+    calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
+    return bool(2 * inside.contains(trace.caller[calls]).sum() > len(calls)) or is_mostly_before(
+        trace, host_idle(trace).launching, inside
+    )
 
 
 def _graphs_of_compiled_code(trace: Trace) -> str:

@@ -25,6 +25,8 @@ LOOK_UP = LOOK_UP_INSIDE | aten(
     "_index_put_impl_ index_select gather take take_along_dim masked_fill_ masked_fill "
     "masked_select masked_scatter index_add_ index_copy_ index_fill_ scatter_ scatter_add_"
 )
+# Layers that loop over time themselves; torch.compile leaves them as they are.
+RECURRENT_LAYERS = aten("lstm gru rnn_tanh rnn_relu _cudnn_rnn miopen_rnn")
 # Each round needs the state that the one before left.
 RECURRENT = frozenset(name for name in PRODUCTS if "_cell" in name)
 # A loop with these in each round is one of training steps, or of data parallelism's own.

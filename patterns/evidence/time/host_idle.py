@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from tidy.account import Stretches, host_in_window, main_track
 from tidy.account import host_kinds as kinds
+from tidy.account.places import Places
 from tidy.trace import (
     Event,
     EventKind,
     Intervals,
+    Location,
     Rows,
     Trace,
     plain_name,
@@ -49,7 +51,9 @@ _LONGEST_LAUNCH_NS = 200_000
 # A function is where a stretch is spent if so much of it is in the function.
 _MOST = 0.6
 # So much of idle time before launches of one name, which are so few of all, is told.
-MOST_BEFORE, _FEW = 2 / 3, 1 / 3
+_MOST_BEFORE, _FEW = 2 / 3, 1 / 3
+# A line, or a kind of layer, is named as that of most work from this part of the idle time on.
+_MAIN = 0.5
 _FUNCTIONS = (int(EventKind.PyCall), int(EventKind.PyCCall))
 _IN_PYTHON = [
     kinds.CODE_OF[kind] for kind in (kinds.PYTHON, kinds.PREPROCESSING, kinds.OTHER_PROCESS)
@@ -236,7 +240,7 @@ def by_track(stretches: Iterable[Stretch]) -> dict[int, Intervals]:
 
 def mostly_before(trace: Trace, idle: Intervals) -> str:
     """Name what most of idle time lies before, of few launches, as a message ends; "" for none."""
-    following, spent_ns = work_after(trace, idle)
+    following, spent_ns = _work_after(trace, idle)
     in_all = trace.device_rows[trace.in_window(trace.device_rows)]
     if not len(following):
         return ""
@@ -246,7 +250,7 @@ def mostly_before(trace: Trace, idle: Intervals) -> str:
         of_name = np.bincount(names, spent_ns)
         most = int(of_name.argmax())
         few = np.count_nonzero(trace.name_id[all_rows] == most - 1) <= _FEW * len(in_all)
-        if most and few and of_name[most] >= MOST_BEFORE * idle.total_ns:
+        if most and few and of_name[most] >= _MOST_BEFORE * idle.total_ns:
             count = trace.window.step_count
             part_ns, whole_ns = of_name[most] / count, idle.total_ns / count
             part, name = range_text(part_ns, part_ns, whole_ns), trace.names[most - 1]
@@ -255,7 +259,28 @@ def mostly_before(trace: Trace, idle: Intervals) -> str:
     return ""
 
 
-def work_after(trace: Trace, idle: Intervals) -> tuple[Rows, NDArray[np.int64]]:
+def main_line(trace: Trace, idle: Intervals, calls: Rows) -> Location | None:
+    """Return the line that more than half of idle time lies before, and of these calls comes from.
+
+    None if there is no such line, or no Python stack was recorded.
+    """
+    work, spent_ns = _work_after(trace, idle)
+    places = Places(trace)
+    found = []
+    for rows, weight in ((work, spent_ns), (calls, np.ones(len(calls), np.int64))):
+        most = places.costliest(rows.astype(np.int32), weight, 1)
+        found += [each.location for each in most if each.time_ns > _MAIN * weight.sum()]
+    return found[0] if len(found) == 2 and found[0] == found[1] else None
+
+
+def is_mostly_before(trace: Trace, idle: Intervals, ops: Intervals) -> bool:
+    """Tell whether more than half of idle time lies before what these rows of the tree launch."""
+    work, spent_ns = _work_after(trace, idle)
+    inside = ops.contains(trace.launching_ops(work))
+    return bool(spent_ns[inside].sum() > _MAIN * idle.total_ns)
+
+
+def _work_after(trace: Trace, idle: Intervals) -> tuple[Rows, NDArray[np.int64]]:
     """The device work that each stretch of idle time ends with, and how long that is."""
     work = _work_by_start(trace)
     at = np.searchsorted(trace.start_ns[work], idle.ends_ns)
