@@ -134,16 +134,16 @@ class LaunchBound(DevicePattern):
         0.25, "the same of launching, Python and gaps together, where none alone takes much"
     )
     examples = (
-        Fires("short-kernels", _example(kernel_us=1), events=20),
-        Fires("as-long-as-a-launch", _example(kernel_us=5), events=20),
+        Fires("short-kernels", _example(kernel_us=1), events=20, at=AT),
+        Fires("as-long-as-a-launch", _example(kernel_us=5), events=20, at=AT),
         Fires("compiled", _compiled(5, python_us=1), events=64, at=AT),
         Fires("a-bit-of-each-cause", _compiled(9, python_us=14), events=64, at=AT),
         Quiet("too-little-of-each-cause", _compiled(10, python_us=10)),
         Quiet("long-kernels", _example(kernel_us=10)),
         Quiet("long-ops", _example(kernel_us=1, op_us=900)),
         Quiet("few-kernels", on_gpu(launch(f"{_STEP} > aten::relu 20us", "relu 1us", call=_CALL))),
-        Fires("few-graphs-lost", _example(kernel_us=1, count=200) + _LOST, events=200),
-        Fires("beside-some-graphs", _example(kernel_us=1, beside=_RECORDED * 9), events=20),
+        Fires("few-graphs-lost", _example(kernel_us=1, count=200) + _LOST, events=200, at=AT),
+        Fires("beside-some-graphs", _example(kernel_us=1, beside=_RECORDED * 9), events=20, at=AT),
         Quiet("captured", _example(kernel_us=1, beside=_CAPTURED)),
         Abstains("graphs-lost", _example(kernel_us=1) + _LOST * 2),
         Abstains("cpu-run", steps("aten::relu", count=1)),
