@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.finding import NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Location, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.device import devices, obstacles, products
+from ..evidence.device import devices, graphs, launches, obstacles, products
 from ..evidence.device.products import Precision
 from ..evidence.fixes import edits
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
@@ -35,7 +35,8 @@ _FLOAT = "float[512, 512], float[512, 512]"
 _SGEMM = launch(f"aten::mm | {_FLOAT}", "volta_sgemm_128x64_nn 400us")
 _NO_LENGTH = _SGEMM.replace("400us", "0us")
 _HALF = launch("aten::mm | c10::Half[64, 64], c10::Half[64, 64]", "volta_fp16_s884gemm_fp16 90us")
-_TF32 = launch(f"aten::mm | {_FLOAT}", "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4 400us")
+_TF32_KERNEL = "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4 400us"
+_TF32 = launch(f"aten::mm | {_FLOAT}", _TF32_KERNEL)
 _TF32_SMALL = _TF32.replace("400us", "2us")
 _SCUDNN = launch("aten::convolution > aten::cudnn_convolution", "volta_scudnn_128x64_relu 400us")
 _GEMV = launch("aten::mv | float[64, 64], float[64]", "gemv2T_kernel_val<int, int, float> 400us")
@@ -43,12 +44,18 @@ _DOUBLE = launch("aten::mm | double[64, 64], double[64, 64]", "volta_dgemm_64x64
 _H100 = "# device 0 NVIDIA H100 80GB HBM3 9.0"
 _NVJET = launch("aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]", "nvjet_tst_128x64 90us")
 _TEMPLATE = launch("triton_tem_fused_mm_0 | {0}[64, 64], {0}[64, 64]", "triton_tem_fused_mm_0 90us")
+_RELU = launch("aten::relu", "relu_kernel 2us")
+_GRAPH = launch("graph", _TF32_KERNEL, call="cudaGraphLaunch")
+_GRAPH_IN_HALF = launch(
+    "graph", "nvjet_hsh_128x64 90us", "fp16_s884gemm_fp16 90us", call="cudaGraphLaunch"
+)
 _OPTIMIZER = under("Optimizer.step#Shampoo.step", _SGEMM)
 
 _UNTOLD = NotChecked(
     "neither names nor inputs tell whether most products are in float32",
     "record some steps with record_shapes=True, without max-autotune and CUDA graphs",
 )
+_HOW_MUCH = "; their sizes are unknown: record some steps without graphs"
 _GEMM = re.compile(r"(?<!implicit_)gemm_")
 
 
@@ -73,7 +80,9 @@ class Float32Products(DevicePattern):
     capability 8.0 have float16 alone, which wants `torch.amp.GradScaler` too.
     Cannot see: The trace does not tell whether a model trains as well with fewer bits. On products
     that TF32 would speed up (TDY501, one line) the saving is what half precision adds to that. It
-    misses kernels whose names do not tell their precision, AMD, and GPUs without Tensor Cores.
+    misses kernels whose names do not tell their precision, AMD, and GPUs without Tensor Cores. Of
+    products in CUDA graphs neither sizes nor casts are recorded: they may gain nothing, and where
+    most are in graphs it is info.
     """
 
     code = "TDY502"
@@ -93,6 +102,8 @@ class Float32Products(DevicePattern):
         Fires("tf32", on_gpu(_TF32, frame=FRAME), at=AT),
         Fires("float32-on-an-a100", on_gpu(_SGEMM, _SGEMM, frame=FRAME), events=2, at=AT),
         Fires("one-without-length", joined(_V100, under(FRAME, _SGEMM, _NO_LENGTH)), 2, AT),
+        Fires("in-a-graph", on_gpu(_RELU, _GRAPH, frame=FRAME), at=AT, severity=Severity.INFO),
+        Quiet("in-a-graph-in-half", on_gpu(_RELU, _GRAPH_IN_HALF, frame=FRAME)),
         Quiet("autocast", joined(_V100, _HALF, _SGEMM)),
         Quiet("autocast-by-the-inputs", joined(_H100, _NVJET, _SGEMM)),
         Quiet("templates-of-triton-in-half", on_gpu(_TEMPLATE.format("c10::Half"), _SGEMM)),
@@ -130,11 +141,14 @@ class Float32Products(DevicePattern):
         kinds = "in TF32" if is_tf32 else "in float32"
         if products.is_float_template(trace, found.kernels).any():
             kinds = "in float32 or TF32"
+        in_graphs = found.is_mostly_in_graphs()
+        least = self.warning_from_tf32 if is_tf32 else self.warning_from
         yield Match(
             found.events(),
-            f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
+            f"products and convolutions {kinds}{', in CUDA graphs' if in_graphs else ''};"
+            f" Tensor Cores are faster in {found.half}{_HOW_MUCH if in_graphs else ''}",
             location=found.place(),
-            severity=self.warning_from_tf32 if is_tf32 else self.warning_from,
+            severity=Severity.INFO if in_graphs else least,
             cost=found.kernels.tolist(),
             edit=found.edit(),
         )
@@ -189,6 +203,8 @@ class _Found:
             chosen &= inside
         self.kernels, self.precision = self.kernels[chosen], self.precision[chosen]
         self._op = self._op[chosen]
+        graph = launches.calls_of(trace, *graphs.GRAPH_LAUNCHES)
+        self._in_graph = np.isin(trace.caller[self.kernels], graph)
         # On Tensor Cores float32 is TF32, whatever the kernel's name.
         self.precision[self.precision == Precision.OPEN] = Precision.TF32
 
@@ -210,6 +226,11 @@ class _Found:
         """Tell whether most of the time is on Tensor Cores already."""
         spent_ns = self._trace.duration_ns[self.kernels]
         return bool(2 * spent_ns[self.precision == Precision.TF32].sum() > spent_ns.sum())
+
+    def is_mostly_in_graphs(self) -> bool:
+        """Tell whether graphs launch most of them, so that sizes and casts are not known."""
+        spent_ns = self._trace.duration_ns[self.kernels]
+        return bool(2 * spent_ns[self._in_graph].sum() > spent_ns.sum())
 
     def _in_optimizer(self) -> NDArray[np.bool_]:
         trace = self._trace
@@ -257,6 +278,7 @@ class _Found:
         floor = self._floor_ns(spent_ns) / np.maximum(spent_ns, 1)
         best = np.clip(np.maximum(1 / ratio, _ABOVE_FLOOR[0] * floor), 0, 1)
         worst = np.clip(np.maximum(at_worst, _ABOVE_FLOOR[1] * floor), best, 1)
+        worst[self._in_graph] = 1.0  # products of unknown sizes may gain nothing
         return best, worst
 
     def _floor_ns(self, spent_ns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tidy
-from tidy import Report
+from tidy import Report, Severity
 from tidy.patterns.examples import launch, on_gpu, steps
 from tidy.trace.outline import parse_outline
 
@@ -85,3 +85,20 @@ def test_products_of_compiled_code_count_without_an_operator() -> None:
     assert by_op[0].saving is not None
     assert 0 < by_kernel[0].saving.low_ns < by_op[0].saving.low_ns
     assert "TDY501" in by_kernel[1].fix
+
+
+def test_products_in_graphs_may_gain_nothing() -> None:
+    """Of these no sizes are recorded; it is said where they are most."""
+    tf32 = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32 9000us"
+    (in_graph,) = _checked(launch("graph", tf32, call="cudaGraphLaunch"), _WAIT).findings
+    (by_op,) = _checked(launch(_PRODUCT, tf32), _WAIT).findings
+    assert (in_graph.severity, by_op.severity) == (Severity.INFO, Severity.WARNING)
+    assert "in CUDA graphs" in in_graph.message
+    assert "in CUDA graphs" not in by_op.message
+    assert in_graph.saving is not None
+    assert by_op.saving is not None
+    assert in_graph.saving.low_ns == 0 < by_op.saving.low_ns
+    assert in_graph.saving.high_ns > 0
+    mixed = launch("graph", tf32.replace("9000", "800"), call="cudaGraphLaunch")
+    (found,) = _checked(launch(_PRODUCT, tf32), mixed, _WAIT).findings
+    assert "in CUDA graphs" not in found.message
