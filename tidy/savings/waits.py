@@ -1,7 +1,7 @@
 """Calls that wait for the device, and the kernel or copy that each waits for.
 
-These are calls that synchronise, copies that return when done, and launches that a full queue has
-no room for until the device has finished some of those in it.
+These are calls that synchronise, copies that return when done, calls that free memory, and launches
+that a full queue has no room for until the device has finished some of those in it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _LONGEST_RETURN_NS = 120_000
 # CUDA's queue holds 1024 launches. A launch this long, with at least half as many ahead of it, that
 # returns as one of them ends waits for room. The clocks of both sides may be so far apart.
 _FULL_QUEUE, _LONG_NS, _CLOCKS_OF_LONG_CALLS = 512, 100_000, 0.05
+_FREES = "cudaFree", "hipFree"
 # A copy's end may be recorded a little after the return of the call that waited for it.
 _CLOCKS_NS = 5_000
 
@@ -64,7 +65,41 @@ def find_waits(
     waiting = np.flatnonzero(waits_for >= 0)
     return_ns[waiting] = end[waiting] - ended[waits_for[waiting]]
     length[waiting] = np.minimum(length[waiting], 3 * usual)
+    _wait_to_free(trace, row, end, launcher, ended, (length, waits_for, return_ns))
     return length, waits_for, return_ns
+
+
+def _wait_to_free(
+    trace: Trace,
+    row: Rows,
+    end: Rows,
+    launcher: Rows,
+    ended: Rows,
+    found: tuple[Rows, Rows, Rows],
+) -> None:
+    """Let calls that free memory wait until the device has finished all that was launched before.
+
+    A device that was idle already kept none of them; after a fix it may still be at work.
+
+    Args:
+        ended: the end of each device activity.
+        found: what `find_waits` returns, which is changed.
+    """
+    length, waits_for, return_ns = found
+    frees = np.flatnonzero(np.isin(row, trace.rows_named(*_FREES)))
+    before = np.searchsorted(launcher, frees)
+    frees, before = frees[before > 0], before[before > 0]
+    if not len(frees):
+        return
+    latest = np.maximum.accumulate(ended)
+    # The index of the activity that ends last of those launched so far.
+    last = np.maximum.accumulate(np.where(ended == latest, np.arange(len(ended)), 0))[before - 1]
+    # Where one goes on nevertheless, it is of another device.
+    known = (waits_for[frees] < 0) & (ended[last] <= end[frees])
+    frees, last = frees[known], last[known]
+    waits_for[frees] = last
+    length[frees] = np.minimum(length[frees], end[frees] - ended[last])
+    return_ns[frees] = length[frees]
 
 
 def _nearest_end(ends: Rows, by_end: Rows, returned: Rows, length: Rows) -> Rows:
