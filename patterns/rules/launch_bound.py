@@ -58,9 +58,9 @@ _FEWEST_TOKENS = 3
 
 _REDUCED = 'torch.compile(mode="reduce-overhead")'
 _CAPTURE = f"capture the step in a CUDA graph, or {_REDUCED}"
-_AS_THEY_ARE = "torch.compile leaves recurrent layers as they are"
-_GRAPHS_OF_LAYERS = f"larger batches, or CUDA graphs: {_AS_THEY_ARE}"
-_CAPTURE_LAYERS = f"capture the step in a CUDA graph: {_AS_THEY_ARE}"
+_LEFT_ALONE = "torch.compile leaves recurrent layers alone"
+_GRAPHS_OF_LAYERS = f"larger batches or CUDA graphs: {_LEFT_ALONE}"
+_CAPTURE_LAYERS = f"capture the step in a CUDA graph: {_LEFT_ALONE}"
 
 # Beside the optimizer the loss stays, with its backward, nodes of autograd and two launches: a step
 # of 2.32 ms took 1.33 so (docs/savings.md), others of 10 to 12 ms took 2.5 to 2.7.

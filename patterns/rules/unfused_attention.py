@@ -54,6 +54,9 @@ _WITH_BACKWARD = 3.5
 _TIMES = 1.7, 5.0
 _AT_WORST, _UNKNOWN = 0.3, (0.15, 0.5)
 _FUSED = "scaled_dot_product"
+_CALL = "aten::scaled_dot_product_attention"
+_WHOLE = 8  # columns of a head in half precision, for Tensor Cores
+_ASK = "sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION) of torch.nn.attention warns why"
 _BY_THE_MODULE = ("multi_head_attention", "torch/nn/modules/activation.py", "MultiheadAttention")
 
 
@@ -74,6 +77,7 @@ def _example(queries: int, keys: int, between: str = "", softmax: str = "") -> s
 _MASKED = launch("aten::masked_fill_ | c10::Half[1, 8, 512, 512], bool[512, 512]", "fill 90us")
 _SORTED = launch("aten::sort | c10::Half[1, 8, 512, 512]", "radixSort 90us")
 _FLASH = launch("aten::_scaled_dot_product_flash_attention", "flash_fwd_kernel 300us")
+_SLOW = under("aten::scaled_dot_product_attention", _example(512, 512))
 _CLASSES = launch("aten::_softmax | float[64, 1000], =-1, =False", "softmax_forward 400us")
 _ON_A_CPU = joined(
     "aten::bmm 90us | float[8, 64, 16], float[8, 16, 64]",
@@ -105,8 +109,9 @@ class UnfusedAttention(Pattern):
     Instead: Call `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` or `attn_mask`;
     for biases that follow from positions there is `torch.nn.attention.flex_attention`. In
     `nn.MultiheadAttention` set `need_weights=False`, in Hugging Face's models
-    `attn_implementation="sdpa"`. Where it was called and took its slow path,
-    `torch.nn.attention.sdpa_kernel` says why.
+    `attn_implementation="sdpa"`. Where it was called and fell back, for instance in float64 or with
+    heads of odd sizes, it is info: `with torch.nn.attention.sdpa_kernel` of a fused backend warns
+    why that cannot be used.
     Cannot see: The trace does not tell whether the weights themselves are used. It misses attention
     of compiled regions and of `einsum` that needs no batched product.
     """
@@ -125,7 +130,7 @@ class UnfusedAttention(Pattern):
     examples = (
         Fires("by-hand", on_gpu(_example(512, 512), frame=FRAME), at=AT),
         Fires("masked", on_gpu(_example(512, 512, _MASKED), frame=FRAME), at=AT),
-        Fires("slow-path", on_gpu(under("aten::scaled_dot_product_attention", _example(512, 512)))),
+        Fires("slow-path", on_gpu(_SLOW), severity=Severity.INFO),
         Quiet("one-token", on_gpu(_example(1, 512))),
         Quiet("tiny", on_gpu(_example(8, 8))),
         Quiet("of-classes", on_gpu(_example(512, 512, softmax="c10::Half[64, 1000]"))),
@@ -192,12 +197,14 @@ class UnfusedAttention(Pattern):
             backward = bool(in_backward[own].any())
             said = _message(found[part[0]], backward)
             edit = _fused(trace, [found[each] for each in part], rows, backward)
-            yield Match(list(map(softmax, part)), said, rows, edit)
+            # What fell back may have to: the trace does not tell all that fused kernels ask for.
+            severity = Severity.INFO if _calls_for_one_kernel(softmax(part[0])) else None
+            yield Match(list(map(softmax, part)), said, rows, edit, severity)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         above = [each.name for each in events[0].ancestors()]
         if _calls_for_one_kernel(events[0]):
-            return "see with torch.nn.attention.sdpa_kernel why no fused kernel was taken"
+            return _what_keeps(events[0]) or _ASK
         if any(part in name for name in above for part in _BY_THE_MODULE):
             return "need_weights=False lets nn.MultiheadAttention compute it in one kernel"
         return self.fix
@@ -208,9 +215,31 @@ def _calls_for_one_kernel(softmax: Event) -> bool:
     return any(_FUSED in each.name for each in softmax.ancestors())
 
 
+def _what_keeps(softmax: Event) -> str:
+    """Say what inputs of `F.scaled_dot_product_attention` no fused kernel takes; "" if unknown."""
+    call = next((each for each in softmax.ancestors() if each.name == _CALL), None)
+    shapes, dtypes = (call.input_shapes[:3], call.input_dtypes[:3]) if call else ((), ())
+    if "double" in dtypes:
+        return "fused kernels take no float64: float32, or half precision"
+    if len(shapes) < 3 or not all(is_dims(each) and len(each) == 4 for each in shapes):
+        return ""
+    query, key, value = shapes
+    if not query[:2] == key[:2] == value[:2]:
+        return "fused kernels want q, k and v of the same batch and heads: expand them"
+    is_half = set(dtypes) <= {"c10::Half", "c10::BFloat16"}
+    if is_half and (query[3] % _WHOLE or value[3] % _WHOLE):
+        return f"pad heads to a multiple of {_WHOLE} columns, which fused kernels with a mask want"
+    return ""
+
+
 def _message(attention: _Attention, backward: bool) -> str:
     sizes = "x".join(map(str, attention.softmax.input_shapes[0]))
     both = ", and its backward" if backward else ""
+    if _calls_for_one_kernel(attention.softmax):
+        return (
+            "scaled_dot_product_attention falls back to several operators"
+            f"{both}: scores of {sizes} are written and read again"
+        )
     return f"attention as several operators{both}: scores of {sizes} are written and read again"
 
 
