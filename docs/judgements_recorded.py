@@ -42,8 +42,7 @@ PAIRS = {
     ),
     "cuda_graph_manual_capture/after": Judged(
         "one graph a step: its kernels fill the device, and the host runs ahead",
-        "account: busy for 98 %, products on Tensor Cores; TDY502",
-        {"TDY502": "95 % of the time are products in TF32, at half the rate of bfloat16"},
+        "account: busy for 98 %, products on Tensor Cores; TDY502, as info: no sizes in a graph",
     ),
     "sam2_vectorised_rle_loop/before": Judged(
         f"{_FLOAT32}; then a loop over the lines of masks",
