@@ -241,7 +241,7 @@ def _is_by_compiled_code(trace: Trace, idle: Intervals) -> bool:
 
 
 def _is_by_recurrent_layers(trace: Trace) -> bool:
-    """Tell whether recurrent layers and their backward launch most, by number or by time."""
+    """Tell whether recurrent layers and their backward launch more than half, or take most time."""
     layers = launches.outermost_rows(trace, launches.tree_rows(trace, *RECURRENT_LAYERS))
     both = np.concatenate([layers, autograd.backward_of(trace, layers)])
     inside = launches.below(trace, launches.outermost_rows(trace, np.unique(both)))

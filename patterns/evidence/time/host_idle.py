@@ -52,7 +52,7 @@ _LONGEST_LAUNCH_NS = 200_000
 _MOST = 0.6
 # So much of idle time before launches of one name, which are so few of all, is told.
 _MOST_BEFORE, _FEW = 2 / 3, 1 / 3
-# A line, or a kind of layer, is named as that of most work from this part of the idle time on.
+# A line is named if more than this part of the idle time lies before what it launches.
 _MAIN = 0.5
 _FUNCTIONS = (int(EventKind.PyCall), int(EventKind.PyCCall))
 _IN_PYTHON = [
@@ -274,10 +274,10 @@ def main_line(trace: Trace, idle: Intervals, calls: Rows) -> Location | None:
 
 
 def is_mostly_before(trace: Trace, idle: Intervals, ops: Intervals) -> bool:
-    """Tell whether more than half of idle time lies before what these rows of the tree launch."""
+    """Tell whether two thirds of idle time lie before what these rows of the tree launch."""
     work, spent_ns = _work_after(trace, idle)
     inside = ops.contains(trace.launching_ops(work))
-    return bool(spent_ns[inside].sum() > _MAIN * idle.total_ns)
+    return bool(0 < _MOST_BEFORE * idle.total_ns <= spent_ns[inside].sum())
 
 
 def _work_after(trace: Trace, idle: Intervals) -> tuple[Rows, NDArray[np.int64]]:
