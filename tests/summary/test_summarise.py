@@ -25,3 +25,17 @@ def test_of_many_matches_the_first_and_the_longest_are_kept() -> None:
     assert shown == [*range(50, 70), *range(80, 100)]
     (written,) = report_to_json(made)["findings"]
     assert (written["count"], len(written["events"])) == (100, 40)
+
+
+def test_the_calls_are_those_of_the_findings_own_line() -> None:
+    """Of three launches two are at line 9 of nms, called at line 4; the first one is elsewhere."""
+    inside = "  train.py(4): nms\n    train.py(9): overlap\n      aten::mul 9us\n"
+    outline = f"train.py(2): main\n  train.py(7): other\n    aten::mul 9us\n{inside * 2}"
+    run = trace(outline)
+    events = [each for each in run.events() if each.name == "aten::mul"]
+    found = replace(finding(run=run, at=""), events=events, location=events[1].location)
+    (kept,) = summarise(report(found, run=run)).findings
+    assert [str(each) for each in kept.called_from] == ["train.py:4", "train.py:2"]
+    elsewhere = replace(found, location=events[0].root.location)
+    (kept,) = summarise(report(elsewhere, run=run)).findings
+    assert [str(each) for each in kept.called_from] == ["train.py:7"]

@@ -19,6 +19,7 @@ from .summary import EventSummary, FindingSummary, Origin, ReplaySummary, Summar
 # ones tell what they are like; `count` says how many there are.
 FIRST_EVENTS = LONGEST_EVENTS = 20
 _MOST_CALLS = 8
+_LOOKED_AT = 1000  # events, for one at the location of the finding
 
 
 def summary_of(report: CheckedTrace | Summary) -> Summary:
@@ -103,10 +104,12 @@ def _shown(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _called_from(finding: Judged) -> tuple[Location, ...]:
-    """The locations other than its own above the first match, innermost first."""
+    """The locations other than its own above the first match there, innermost first."""
     if finding.location is None or not finding.events:
         return ()
-    first = finding.events[0]
+    # A finding about many lines has the location of most, which its first event need not be at.
+    some = islice(finding.events, _LOOKED_AT)
+    first = next((each for each in some if each.location == finding.location), finding.events[0])
     above = dict.fromkeys(each.location for each in (first, *first.ancestors()))
     others = (each for each in above if each is not None and each != finding.location)
     return tuple(islice(others, _MOST_CALLS))
