@@ -69,9 +69,20 @@ class DaskPool:
         from distributed import as_completed
 
         number_of = {self._submit(call): number for number, call in enumerate(calls)}
+        lost = list[int]()
         watch([])
         for future in as_completed(list(number_of), loop=self._client.loop):
-            yield number_of.pop(future), _answer_of(future)
+            number = number_of.pop(future)
+            if future.status == "error":
+                lost.append(number)
+            else:
+                yield number, _answer_of(future)
+            watch([])
+        # Dask counts the death of a worker against all that waited there for their turn. Alone each
+        # is given up for what it does itself.
+        for number in lost:
+            self._left.pop(calls[number].path, None)
+            yield number, _answer_of(self._submit(calls[number]))
             watch([])
 
     def _submit(self, call: FileCall) -> Any:
