@@ -55,15 +55,44 @@ def test_time_that_follows_the_tokens_is_uneven_work(seed: int) -> None:
     noise = 1e5 * random.standard_normal(tokens.shape)
     others = np.array([np.median(np.delete(tokens, rank, 0), axis=0) for rank in range(8)])
     late = 2_000 * (tokens - others) + noise
-    found = uneven_work(late, tokens)
+    role = np.zeros(tokens.shape, np.int64)
+    found = uneven_work(late, tokens, role)
     assert found is not None
-    assert found.ns_per_unit == pytest.approx(2_000, rel=0.05)
     assert found.spread > 0.3
-    most = (tokens.max(axis=0) - tokens.mean(axis=0)).mean()
+    by_turns = tokens - (tokens - others).mean(axis=1, keepdims=True)
+    most = (by_turns.max(axis=0) - by_turns.mean(axis=0)).mean()
     assert found.more_ns == pytest.approx(2_000 * most, rel=0.05)
-    assert uneven_work(noise, tokens) is None
-    assert uneven_work(late, np.full(tokens.shape, 2_000.0)) is None
-    assert uneven_work(late, np.full(tokens.shape, np.nan)) is None
+    assert uneven_work(noise, tokens, role) is None
+    assert uneven_work(late, np.full(tokens.shape, 2_000.0), role) is None
+    assert uneven_work(late, np.full(tokens.shape, np.nan), role) is None
+
+
+def test_what_a_rank_has_more_of_in_all_steps_is_not_uneven_work() -> None:
+    """Nor is what ranks of another role have: both are in neither share nor time."""
+    random = np.random.default_rng(0)
+    tokens = 1e4 + random.integers(0, 1_000, (8, 20))
+    late = 2_000 * np.array(
+        [tokens[rank] - np.median(np.delete(tokens, rank, 0), axis=0) for rank in range(8)]
+    )
+    found = uneven_work(late, tokens, np.zeros(tokens.shape, np.int64))
+    assert found is not None
+    more = tokens.copy()
+    more[6:] += 6_000
+    same = uneven_work(late, more, np.zeros(tokens.shape, np.int64))
+    assert same is not None
+    assert same.spread == pytest.approx(found.spread, rel=0.3)
+    assert same.more_ns == pytest.approx(found.more_ns, rel=0.1)
+    stages = np.repeat([[0], [1]], 4, axis=0) + np.zeros(20, np.int64)
+    late = 2_000 * np.array(
+        [
+            tokens[r] - np.median(np.delete(tokens[r // 4 * 4 :][:4], r % 4, 0), axis=0)
+            for r in range(8)
+        ]
+    )
+    apart = uneven_work(late, tokens + 50_000 * stages, stages)
+    assert apart is not None
+    assert apart.spread < 0.1
+    assert apart.more_ns < 2_000 * 1_000
 
 
 def test_a_map_of_few_ranks_has_a_row_each() -> None:

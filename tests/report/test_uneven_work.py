@@ -46,7 +46,8 @@ def test_time_that_follows_the_work_is_said(ranks: int) -> None:
     assert found["correlation"] > 0.95
     assert found["spread"] > 0.1
     amounts = np.array([each.collectives.step_flops[::3] for each in summaries]) / _FLOPS
-    most_ns = 1e6 * (amounts.max(axis=0) - amounts.mean(axis=0))[1:].mean()
+    amounts = amounts[:, 1:] - amounts[:, 1:].mean(axis=1, keepdims=True)
+    most_ns = 1e6 * (amounts.max(axis=0) - amounts.mean(axis=0)).mean()
     assert found["more_ns"] == pytest.approx(most_ns, rel=0.1)
     kept = [decode(encode(each), "kept") for each in summaries]
     assert _job(kept)["uneven_work"] == found
@@ -69,8 +70,42 @@ def test_other_reasons_are_none(ranks: int, seed: int) -> None:
         _with_flops(whole, np.full(count, _FLOPS)),
         _with_flops(whole, np.full(count, -1)),
         _with_flops(whole, None),
-        [*whole[1:], *_with_flops(whole[:1], None)],
     ]
     for summaries in others:
         assert _job(summaries)["uneven_work"] is None
         assert "uneven" not in render(summaries)
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_work_that_one_rank_did_not_record_is_not_known(ranks: int) -> None:
+    whole = _uneven(ranks)
+    job = _job([*_with_flops(whole[:1], None), *whole[1:]])
+    assert job["uneven_work"] is None
+    (unknown,) = job["unknown"]
+    assert unknown.endswith("not known: the operations of products are not known on rank 0")
+
+
+def test_a_rank_that_has_more_in_all_steps_is_not_uneven_by_turns() -> None:
+    """What it has more of says nothing of steps that vary by a per cent."""
+    random = np.random.default_rng(0)
+    varies = random.normal(0, 1, (8, _STEPS))
+    flops = 1e12 * (1 + 0.01 * varies)
+    flops[6:] *= 1.6
+    job = one_group(8, _STEPS, more_ns=1e6 * np.maximum(3 + varies / 2, 0)[:, :, None] / 3)
+    assert (
+        _job(
+            [
+                with_table(each, 8, step_flops=np.repeat(flops[each.rank].astype(np.int64), 3))
+                for each in job.tables()
+            ]
+        )["uneven_work"]
+        is None
+    )
+
+
+@pytest.mark.parametrize("shift", [1, 100])
+def test_ranks_may_number_their_steps_otherwise(shift: int) -> None:
+    whole = _uneven(8)
+    table = whole[3].collectives
+    other = replace(whole[3], collectives=replace(table, step=table.step + shift))
+    assert _job([*whole[:3], other, *whole[4:]])["uneven_work"] == _job(whole)["uneven_work"]

@@ -36,7 +36,7 @@ from .parallelism import parallelism_of
 from .reasons import LateReason, reason_of
 from .replay import ERROR_OF_COST, MOST_REPLAY_ERROR, JobReplay, replay_of
 from .table import Collectives, ProcessGroup
-from .uneven import UnevenWork, step_flops_of, uneven_work
+from .uneven import UnevenWork, step_flops_of, step_roles_of, uneven_work
 from .waits import GroupTime, MemberWaits, times_by_group, waits_of
 from .words import ranks_text
 
@@ -78,6 +78,7 @@ __all__ = [
     "replay_of",
     "slow_links",
     "step_flops_of",
+    "step_roles_of",
     "times_by_group",
     "uneven_work",
     "waits_of",

@@ -212,7 +212,9 @@ def match(tables: Sequence[Collectives]) -> Matched:
     on_device = columns["on_device"][mine]
     if len(head):
         on_device = np.logical_and.reduceat(on_device, first[:-1])
-    told = {**columns, "place": place, "group": group, "operation": operation}
+    step = columns["step"].copy()
+    step[mine] = np.repeat(columns["step"][head], count)  # ranks may number their steps otherwise
+    told = {**columns, "step": step, "place": place, "group": group, "operation": operation}
     role, slot = roles_of(groups, operations, ranks, told)
     world = max((each.world_size for each in tables), default=0)
     return Matched(

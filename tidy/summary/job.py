@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ..jobs import (
     Clocks,
-    Collectives,
     GroupTime,
     HeatMap,
     JobReplay,
@@ -29,12 +28,13 @@ from ..jobs import (
     replay_of,
     slow_links,
     step_flops_of,
+    step_roles_of,
     times_by_group,
     uneven_work,
     waits_of,
 )
 from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
-from ..jobs.table import MOST_RANKS
+from ..jobs.table import MOST_RANKS, Floats
 from ..trace import count_text
 from .late_ranks import LateRanks, late_ranks
 from .summary import Summary
@@ -183,7 +183,10 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     if replay is not None:
         are_all = not missing and len(compared) == len(ordered)
         late = late_ranks(compared, replay, lateness, are_all=are_all)
-        uneven = _uneven(tables, lateness)
+        flops = step_flops_of(tables, matched, lateness.steps)
+        uneven = _uneven(matched, lateness, flops)
+        if untold := _why_uneven_is_not_told(matched.ranks.tolist(), flops):
+            unknown.append(f"whether ranks are given more to do by turns is not known: {untold}")
     return Job(
         compared, given, missing, matched, clocks, waits, lateness, replay,
         _by_number(compared, matched), late, uneven, tuple(unknown),
@@ -249,11 +252,23 @@ def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
     return ""
 
 
-def _uneven(tables: Sequence[Collectives], lateness: Lateness) -> UnevenWork | None:
-    found = uneven_work(lateness.late_ns, step_flops_of(tables, lateness.steps))
+def _uneven(matched: Matched, lateness: Lateness, flops: Floats) -> UnevenWork | None:
+    role = step_roles_of(matched, lateness.steps)
+    found = uneven_work(lateness.late_ns, flops, role)
     if found is None or found.spread < _LEAST_SPREAD:
         return None
-    return found if found.more_ns >= LEAST_SHARE * lateness.step_ns else None
+    if found.more_ns < LEAST_SHARE * lateness.step_ns:
+        return None
+    return replace(found, more_ns=min(found.more_ns, lateness.step_ns))
+
+
+def _why_uneven_is_not_told(ranks: Sequence[int], flops: Floats) -> str:
+    """Say on which ranks the work of all steps is not known; "" if on none, or on all."""
+    lacks = np.isnan(flops).all(axis=1)
+    if not lacks.any() or lacks.all():
+        return ""
+    some = ranks_text([rank for rank, is_so in zip(ranks, lacks, strict=True) if is_so], ranks)
+    return f"the operations of products are not known on {some}"
 
 
 def _by_number(summaries: Sequence[Summary], matched: Matched) -> int:
