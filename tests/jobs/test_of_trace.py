@@ -77,17 +77,19 @@ def test_group_number_size_and_what_is_exposed(tmp_path: Path) -> None:
 
 def test_operations_of_products_are_those_of_the_step(tmp_path: Path) -> None:
     known, unknown = [[8, 16], [16, 32]], [[], []]
+    empty = [[0, 16], [16, 32]]  # as of an expert that is given no tokens
+    products_of = ([known, known], [], [known, unknown], [known], [known, empty], [empty])
     launches = [
         {
             "at": 1000 * (number + 1), "took": 200, "name": "nccl:all_reduce",
             "said": _said(number), "products": products,
         }
-        for number, products in enumerate(([known, known], [], [known, unknown], [known]))
+        for number, products in enumerate(products_of)
     ]  # fmt: skip
     table = collectives_of(_trace(tmp_path, 0, launches))
     assert table.step_flops is not None
     each = 2 * 8 * 16 * 32
-    assert table.step_flops.tolist() == [2 * each, -1, -1, each]
+    assert table.step_flops.tolist() == [2 * each, -1, -1, each, each, 0]
 
 
 def test_what_is_not_said_is_not_known(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ..trace.raw_columns import Interner
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
 from .device_work import CODE_OF, kinds_by_name
-from .op_flops import COUNTED_OPS, op_dtype, op_flops
+from .op_flops import COUNTED_OPS, is_empty_op, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
 
 _PRECISION = {
@@ -118,6 +118,15 @@ class OpWork:
         """Operations of each op; 0 where its inputs do not tell."""
         trace = self._trace
         return trace.by_call(self.rows, lambda name, given: op_flops(name, trace.inputs, given))
+
+    @cached_property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Whether each op has no operations as its inputs have no elements."""
+        trace = self._trace
+        empty = trace.by_call(
+            self.rows, lambda name, given: int(is_empty_op(name, trace.inputs, given))
+        )
+        return empty > 0
 
     @cached_property
     def dtypes(self) -> list[str]:

@@ -108,6 +108,12 @@ def op_flops(name: str, inputs: Inputs, inputs_id: int) -> int:
     return count if 0 <= count <= _MOST else 0
 
 
+def is_empty_op(name: str, inputs: Inputs, inputs_id: int) -> bool:
+    """Tell whether what is multiplied has no elements, as where an expert is given no tokens."""
+    first = _OPS[name].first
+    return any(0 in shape for shape in inputs.shapes(inputs_id)[first : first + 2])
+
+
 def op_dtype(name: str, inputs: Inputs, inputs_id: int) -> str:
     """Return the dtype of what is multiplied, as the profiler writes it; "" if it is not
     recorded.

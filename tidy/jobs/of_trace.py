@@ -117,7 +117,8 @@ def _step_flops(trace: Trace, steps: Ints) -> Ints:
         return np.full(len(steps), -1, np.int64)
     numbers, at = np.unique(_steps(trace, trace.start_ns[work.rows]), return_inverse=True)
     flops = np.bincount(at.reshape(-1), work.flops)
-    flops[np.bincount(at.reshape(-1), work.flops <= 0) > 0] = -1
+    is_unknown = (work.flops <= 0) & ~work.is_empty
+    flops[np.bincount(at.reshape(-1), is_unknown) > 0] = -1
     flops = np.append(np.clip(flops, -1, _MOST), -1).astype(np.int64)
     place = np.searchsorted(numbers, steps)
     is_known = (steps >= 0) & (np.append(numbers, -1)[place] == steps)
