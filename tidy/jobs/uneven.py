@@ -59,10 +59,12 @@ def uneven_work(late_ns: Floats, amount: Floats, role: Ints) -> UnevenWork | Non
     correlation = both / (size * length) ** 0.5
     if correlation < _GOES_WITH:
         return None
-    usual = amount[:, whole] - above.mean(axis=1, keepdims=True)
-    mean = _mean_of_family(family[:, whole], usual)
-    most = usual - mean
-    spread = float(np.median((most / np.maximum(mean, 1e-300)).max(axis=0)))
+    amount, family = amount[:, whole], family[:, whole]
+    usual = amount - above.mean(axis=1, keepdims=True)
+    most = usual - _mean_of_family(family, usual)
+    mean = _mean_of_family(family, amount)
+    share = np.where(mean > 0, most / np.maximum(mean, 1.0), 0.0)
+    spread = float(np.median(share.max(axis=0)))
     return UnevenWork(correlation, spread, both / size * float(most.max(axis=0).mean()))
 
 
