@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -46,6 +47,23 @@ def test_the_late_rank_is_named_with_reason_and_cost(plant: str, tmp_path: Path)
         cost_ns /= 12
     low_ns, high_ns = late["saved_ns"]
     assert low_ns <= cost_ns <= high_ns < 1.5 * cost_ns
+
+
+def test_events_outside_of_the_steps_are_no_work_that_others_do_not_do(tmp_path: Path) -> None:
+    truth = make_job(tmp_path, JobOptions(ranks=4, steps=8, plant="slow-gpu", seed=6))
+    (late,) = truth["plant"]["ranks"]
+    path = tmp_path / f"rank-{late:04}.json.gz"
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    events = document["traceEvents"]
+    first = min((each for each in events if "ts" in each), key=lambda each: each["ts"])
+    host = next(each for each in events if each.get("cat") == "cpu_op")
+    events += [
+        {**host, "name": "aten::empty", "ts": first["ts"] - 5 * number, "dur": 2, "args": {}}
+        for number in range(1, len(events) // 8)
+    ]
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    (found,) = _job(tmp_path)["late"]
+    assert re.search(_WHY["slow-gpu"], found["reason"])
 
 
 @pytest.mark.parametrize("plant", ["none", "clock-off", "drift"])

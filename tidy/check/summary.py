@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+import numpy as np
+
 from ..account import MOST_DEVICES, Account
 from ..trace import Capability, LeftOut, Trace, Window, count_text, time_text
 
@@ -50,6 +52,8 @@ class RunSummary:
         light_slowdown: how many times longer light recording made steps; None where not known.
         is_quickest: whether each part of a step is as long as in the quickest ones: other work of
             the machine kept the script waiting, or it was asked for.
+        window_event_count: how many events belong to the steps of the window; None if there are no
+            steps, and in summaries made before.
     """
 
     path: str
@@ -75,6 +79,7 @@ class RunSummary:
     times: str
     light_slowdown: float | None
     is_quickest: bool
+    window_event_count: int | None = None
 
     @classmethod
     def of(
@@ -121,6 +126,7 @@ class RunSummary:
             times=times if times in ("light", "unrecorded") else "recorded",
             light_slowdown=slowdown if is_slower else None,
             is_quickest=info.header.get("tidy_quickest") is True,
+            window_event_count=_window_event_count(trace),
         )
 
     @property
@@ -190,3 +196,17 @@ def _own_notes(trace: Trace) -> Iterator[str]:
     if len(trace.devices_used) > MOST_DEVICES:
         many = f"{len(trace.devices_used):,} devices"
         yield f"{many}: only the {MOST_DEVICES} busiest have an account"
+
+
+def _window_event_count(trace: Trace) -> int | None:
+    """Count the events of the window's steps; those of a device belong to the step of the launch.
+
+    A device may be behind its host, by more on one rank than on another.
+    """
+    steps = sorted((each.start_ns, each.end_ns) for each in trace.window.steps)
+    if not steps:
+        return None
+    starts, ends = np.array(steps, np.int64).T
+    launched = np.where(trace.caller >= 0, trace.start_ns[trace.caller], trace.start_ns)
+    at = np.searchsorted(starts, launched, side="right") - 1
+    return int(np.count_nonzero((at >= 0) & (launched < ends[at])))

@@ -26,8 +26,11 @@ from .summary import FindingSummary, Origin, ReplaySummary, Summary
 
 SUMMARY_VERSION: Literal[1] = 1
 _OTHERS = ("rank", "groups", "operations", "world_size")  # of Collectives, that are no columns
-_LATER = ("blocked_ns", "step_flops")  # columns that summaries made before lack
-_COLUMNS = [each.name for each in fields(Collectives) if each.name not in (*_OTHERS, *_LATER)]
+_LATER_COLUMNS = ("blocked_ns", "step_flops")  # what summaries made before lack
+_LATER = ("window_event_count",)  # the same of other fields
+_COLUMNS = [
+    each.name for each in fields(Collectives) if each.name not in (*_OTHERS, *_LATER_COLUMNS)
+]
 _LARGEST = 1 << 62
 
 Column = Annotated[bytes, Meta(description="A column of 64-bit integers; see docs/summaries.md.")]
@@ -50,9 +53,13 @@ class WindowForm(Struct, frozen=True):
 
 
 def _form_of(source: type, without: str) -> Any:
-    """A struct with the fields of a dataclass, but for one."""
+    """A struct with the fields of a dataclass, but for one; those of `_LATER` may be missing."""
     hints = get_type_hints(source)
-    kept = [(each.name, hints[each.name]) for each in fields(source) if each.name != without]
+    kept = [
+        (each.name, hints[each.name], *([None] if each.name in _LATER else []))
+        for each in fields(source)
+        if each.name != without
+    ]
     said = {"__doc__": source.__doc__}
     return msgspec.defstruct(f"{source.__name__}Form", kept, frozen=True, namespace=said)
 
@@ -72,7 +79,7 @@ else:
             ("groups", tuple[ProcessGroup, ...]),
             ("operations", tuple[str, ...]),
             *((name, Column) for name in _COLUMNS),
-            *((name, Column | None, None) for name in _LATER),
+            *((name, Column | None, None) for name in _LATER_COLUMNS),
         ],
         frozen=True,
     )
@@ -195,13 +202,13 @@ def _window(form: WindowForm) -> Window:
 
 def _collectives_form(table: Collectives) -> CollectivesForm:
     others = {name: getattr(table, name) for name in _OTHERS}
-    given = [name for name in (*_COLUMNS, *_LATER) if getattr(table, name) is not None]
+    given = [name for name in (*_COLUMNS, *_LATER_COLUMNS) if getattr(table, name) is not None]
     return CollectivesForm(**others, **{name: _packed(getattr(table, name)) for name in given})
 
 
 def _collectives(form: Any) -> Collectives:
     others = {name: getattr(form, name) for name in _OTHERS}
-    given = [name for name in (*_COLUMNS, *_LATER) if getattr(form, name) is not None]
+    given = [name for name in (*_COLUMNS, *_LATER_COLUMNS) if getattr(form, name) is not None]
     unpacked = _together(*(getattr(form, name) for name in given))
     columns: dict[str, Any] = dict(zip(given, unpacked, strict=True))
     for least, of, name in ((-1, "groups", "group"), (0, "operations", "operation")):

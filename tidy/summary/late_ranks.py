@@ -201,14 +201,10 @@ def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> s
     found = reason_of(_parts(summaries), 0, late_ns)
     if found is None or len(known) < len(accounts):
         return ""
-    events = [
-        one.run.event_count / max(len(each.window.steps), 1)
-        for each, one in zip(known, summaries, strict=True)
-    ]
     account, more = known[0], time_text(found.more_ns)
     its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
     works = found.part not in {_name(each) for each in account.parts if each.cause in NO_WORK}
-    is_more = works and does_more(events[0], events[1:])
+    is_more = works and _does_more_events(summaries)
     with_more = ", with work that others do not do" if is_more else ""
     if found.part == _COMPUTE:
         return f"{its} {account.sort} computes for {more} longer{with_more or _work(summaries)}"
@@ -218,6 +214,16 @@ def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> s
     if sort == "idle":
         return f"{its} {account.sort} idles for {more} longer: {cause}{with_more}"
     return f"{its} host takes {more} longer: {cause}{with_more}"
+
+
+def _does_more_events(summaries: Sequence[Summary]) -> bool:
+    """Tell whether the first rank has more events in a step than the others; False if unknown."""
+    events = list[float]()
+    for each in summaries:
+        if each.run.window_event_count is None:
+            return False
+        events.append(each.run.window_event_count / max(len(each.run.window.steps), 1))
+    return does_more(events[0], events[1:])
 
 
 def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
