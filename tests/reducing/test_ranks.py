@@ -301,18 +301,23 @@ class Odd(Pattern):
 
 class Said(str):
     def __reduce__(self):
-        raise TypeError("no")
+        HOW
+
+def fails():
+    raise ValueError("no")
 '''
 
 
 @pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize("how", ['raise TypeError("no")', "return fails, ()"])
 @pytest.mark.parametrize("of", ["", "[1]"])
 def test_a_rule_that_says_what_cannot_be_sent(
-    job: Path, of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Path, of: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of all ranks, or of one: these are finished by this process, which reads none again."""
+    """Or not be received, of all ranks or of one: this process finishes these, and reads none."""
     _method(monkeypatch, _METHODS[0])
-    (tmp_path / "odd.py").write_text(_COMPARES.replace("OF", of or "[0, 1, 2, 3]"), "utf-8")
+    rule = _COMPARES.replace("OF", of or "[0, 1, 2, 3]").replace("HOW", how)
+    (tmp_path / "odd.py").write_text(rule, "utf-8")
     more = "--patterns", str(tmp_path / "odd.py"), "--format", "json"
     expected = _report(job, *more)
     assert expected.out.count('"message": "it is odd') == (1 if of else 4)
@@ -329,6 +334,45 @@ def test_a_rule_that_says_what_cannot_be_sent(
 
     monkeypatch.setattr(rank, "_read", reads)
     assert _report(job, *more, "--jobs", "2") == expected
+
+
+@pytest.mark.usefixtures("_always")
+def test_what_goes_wrong_with_a_file_that_stays_here_is_one_line(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _method(monkeypatch, _METHODS[0])
+    rule = _COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
+    (tmp_path / "odd.py").write_text(rule, "utf-8")
+    parent, judged = os.getpid(), rank._judged
+
+    def fails(*given: Any) -> Any:
+        if os.getpid() == parent:
+            raise KeyError("one\ntwo")
+        return judged(*given)
+
+    monkeypatch.setattr(rank, "_judged", fails)
+    result = _report(job, "--patterns", str(tmp_path / "odd.py"), "--jobs", "2")
+    assert result.code == 2
+    lines = [line for line in result.err.splitlines() if "KeyError" in line]
+    assert lines == [
+        r"tidy: runs/rank-0001.json.gz: the process that read it failed: KeyError: 'one\ntwo'"
+    ]
+
+
+def test_the_pool_forgets_what_stays_here(job: Path, tmp_path: Path) -> None:
+    rule = _COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
+    (tmp_path / "odd.py").write_text(rule, "utf-8")
+    paths = [str(job / f"rank-{number:04}.json.gz") for number in range(4)]
+    asked = list[pool.FileCall]()
+
+    class Asked(pool.Here):
+        def run(self, calls: Any, watch: Any) -> Any:
+            asked.extend(calls)
+            return super().run(calls, watch)
+
+    settings = RankSettings(select=["ABC124"], patterns=[str(tmp_path / "odd.py")])
+    assert len(reduce_files(paths, settings, Asked()).summaries) == 4
+    assert [each.path for each in asked if each.function is rank.forget] == [paths[1]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")

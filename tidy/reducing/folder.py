@@ -175,10 +175,13 @@ class _Work:
             elif not repeated.is_all:
                 looks[replace(file, repeated=repeated)] = look
         some = {each.path for each in looks}
-        gone = [path for path in self._result.read if path not in some]
-        for _ in self._pool.run([FileCall(path, forget, ()) for path in gone], lambda _: None):
-            pass
+        self._forget([path for path in self._result.read if path not in some])
         return looks
+
+    def _forget(self, paths: Sequence[str]) -> None:
+        """Have the pool leave nothing of some files."""
+        for _ in self._pool.run([FileCall(path, forget, ()) for path in paths], lambda _: None):
+            pass
 
     def _compared(
         self, files: Sequence[RankFile], looks: Mapping[RankFile, Look]
@@ -187,6 +190,7 @@ class _Work:
         compared, held = compare({file: looks[file] for file in files}, self._settings, checks)
         self._here.hold(held)
         self._stay |= held.keys()
+        self._forget([*held])
         keys = self._call(found_keys, files, {file: (each,) for file, each in compared.items()})
         everywhere = frozenset.intersection(*keys.values()) if keys else frozenset()
         return {file: replace(each, everywhere=everywhere) for file, each in compared.items()}

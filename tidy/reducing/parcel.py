@@ -45,11 +45,12 @@ def pack_outcomes(outcomes: Mapping[str, Outcome], trace: Trace) -> bytes | None
     """Pack what rules say of a trace, without the trace, which is there where it is unpacked.
 
     Returns:
-        None if a rule's own value cannot be packed.
+        None if a rule's own value cannot be packed, or not be unpacked again.
     """
     file = BytesIO()
     try:
         _Packer(file, trace).dump(dict(outcomes))
+        unpack_outcomes(file.getvalue(), trace)
     except Exception:  # whatever a value raises that is not made to be sent
         return None
     return file.getvalue()

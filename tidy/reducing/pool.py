@@ -89,7 +89,7 @@ class Here:
         """Call one after the other."""
         for number, call in enumerate(calls):
             watch([number])
-            yield number, call.apply(self._left)
+            yield number, answer_of(call, self._left)
 
 
 class FilePool:
@@ -103,9 +103,8 @@ class FilePool:
     def __init__(self, count: int, method: str | None = None) -> None:
         self._method = method
         self._workers: dict[int, Worker] = {}
-        self._asked = dict[
-            str, int
-        ]()  # the worker of the last call by path, which has what it left
+        # The worker of the last call by path, which has what it left.
+        self._asked = dict[str, int]()
         self._here = Here()
         self._next, self._folder = 0, Path.cwd()
         with suppress(OSError):
