@@ -354,6 +354,11 @@ def test_a_rank_given_more_than_once_is_reported_alone_and_says_so() -> None:
     first, second = text.split("again.json")
     assert "Rank 1 stays late" in " ".join(first.split())
     assert "note: rank 3 was given more than once: not compared here" in second
+    several = [_changed_run(each, path="again.json") for each in whole[2:4]]
+    _, second = render([*whole, *several]).split("again.json", 1)
+    said = " ".join(second.split())
+    note = "ranks 2, 3 were given more than once: not compared here with the job above"
+    assert note in said
 
 
 def test_summaries_made_one_by_one_do_not_ask_for_the_traces_that_they_are_of() -> None:

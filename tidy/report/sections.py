@@ -172,8 +172,10 @@ def _again_text(section: Section, before: Iterable[Section]) -> str:
         if size > 1 and size == each.runs[0].world_size and len(own) < len(each.reports):
             ranks = [_rank(report) for report in each.reports]
             if own <= set(ranks):
-                was = "was" if len(own) == 1 else "were"
-                return f"{ranks_text(own, ranks)} {was} given more than once: not compared here"
+                if len(own) == 1:
+                    return f"{ranks_text(own, ranks)} was given more than once: not compared here"
+                some = f"{ranks_text(own, ranks)} were given more than once"
+                return f"{some}: not compared here with the job above"
     return ""
 
 
