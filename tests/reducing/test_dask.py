@@ -160,6 +160,20 @@ def test_what_is_no_address_makes_no_client(
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("setting", ["connect", "tcp"])
+@pytest.mark.parametrize("option", ["--dask", "--scheduler tcp://127.0.0.1:9"])
+def test_a_setting_that_is_no_time_is_named(
+    job: Path, option: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributed, "Client", None)
+    monkeypatch.setattr(distributed, "LocalCluster", None)
+    with dask.config.set({f"distributed.comm.timeouts.{setting}": "abc"}):
+        result = tidy("report", job, *option.split())
+    assert result.code == 2
+    named = f"Dask's setting distributed.comm.timeouts.{setting} is no time: 'abc'"
+    assert result.err == f"tidy: {option}: {named}\n"
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of POSIX")
 def test_an_interrupted_cluster_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     arrived, started = threading.Event(), list[str]()

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..readers.workers import without_interrupts
 from .pool import Answer, FileCall, LostCall, Watch, answer_of, in_a_line
 
+_TIMEOUTS = ("distributed.comm.timeouts.connect", "distributed.comm.timeouts.tcp")
 _MOST_DEATHS = 1  # of workers by one file, before it is given up
 
 
@@ -45,6 +46,7 @@ class DaskPool:
 
     def __enter__(self) -> DaskPool:
         """Start the cluster if it is ours, and connect to it; an interrupted start is undone."""
+        _check_settings("--dask" if self._scheduler is None else f"--scheduler {self._scheduler}")
         with ExitStack() as opened:
             if self._scheduler is None:
                 self._client = _connect(_start_cluster(self._count, opened))
@@ -123,6 +125,24 @@ def _start_cluster(count: int | None, opened: ExitStack) -> Any:
             return starting.result()
         except Exception as error:  # whatever a system refuses to Dask's processes and sockets
             raise UsageError(f"--dask: no cluster starts: {in_a_line(error)}") from error
+
+
+def _check_settings(option: str) -> None:
+    """Look at how long Dask is to wait, which it reads when a connection is half-made.
+
+    Raises:
+        UsageError: a setting is no time.
+    """
+    import dask.config
+    from dask.utils import parse_timedelta
+
+    for name in _TIMEOUTS:
+        value = dask.config.get(name)
+        try:
+            parse_timedelta(value)
+        except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+            problem = f"Dask's setting {name} is no time: {value!r}"
+            raise UsageError(f"{option}: {problem}") from error
 
 
 def _check_address(scheduler: str) -> None:
