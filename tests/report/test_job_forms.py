@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,36 @@ def test_no_more_notices_are_shown_than_github_takes() -> None:
     assert len(lines) == MOST_SHOWN
     assert "How 8 ranks compare" in lines[0]
     assert "12 more infos" in lines[-1]
+
+
+def _jobs(count: int, late_ns: float) -> list[Summary]:
+    """As many jobs of eight ranks, each in a folder of its own."""
+    return [
+        replace(each, run=replace(each.run, path=f"{number}/rank-{each.run.rank}.json"))
+        for number in range(count)
+        for each in ranks_of_job(8, late_ns)
+    ]
+
+
+def test_of_several_jobs_each_line_says_of_which() -> None:
+    summaries = _jobs(2, 2e6)
+    wanted = [f"{number}/rank-0.json and 7 more ranks: " for number in range(2)]
+    notes = [text for _, text in _notes(summaries)]
+    assert [each.partition("Rank 1 stays late")[0] for each in notes] == wanted
+    titles = [each for each in to_annotations(_results(summaries)) if "How 8 ranks" in each]
+    named = [each.removeprefix("::notice title=").partition("%3A ")[0] for each in titles]
+    assert [f"{each}: " for each in named] == wanted
+
+
+@pytest.mark.parametrize("count", [5, 7])
+def test_jobs_that_are_not_shown_are_counted(count: int) -> None:
+    lines = list(to_annotations(_results(_jobs(count, 2e6))))
+    shown = [each for each in lines if "How 8 ranks" in each]
+    assert len(shown) == (5 if count == 5 else 4)
+    more = [each for each in lines if each.endswith("3 more jobs: see the report")]
+    assert len(more) == (count == 7)
+
+
+def test_what_is_not_known_is_a_notice_where_nobody_is_late() -> None:
+    first = next(to_annotations(_results(ranks_of_job(8)[:7])))
+    assert first.endswith("::Rank 7 of 8 is missing: whether others wait for it is not known")

@@ -31,7 +31,7 @@ def to_annotations(results: Results) -> Iterator[str]:
     for section in results.sections:
         for code, crash in section.crashed.items():
             yield command("error", f"{code} crashed: {crash.error}", title="tidy")
-    jobs = [command("notice", text, title=title) for title, text in _jobs(results)][:_MOST_JOBS]
+    jobs = list(_jobs(results))
     yield from jobs
     for severity in reversed(Severity):
         room = MOST_SHOWN - (len(jobs) if _KINDS[severity] == "notice" else 0)
@@ -39,12 +39,18 @@ def to_annotations(results: Results) -> Iterator[str]:
     yield f"tidy: {printable(results.summary)}"
 
 
-def _jobs(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield of each job a title, and which ranks are late and what is not known."""
-    for section in results.sections:
-        said = None if section.job is None else job_texts(section.job)
-        if said is not None and said.at_fault:
-            yield said.title, "\n".join(map(printable, (*said.at_fault, *said.unknown)))
+def _jobs(results: Results) -> Iterator[str]:
+    """Yield a notice a job: which ranks are late, and what is not known; the last says of more."""
+    said = [(each, job_texts(each.job)) for each in results.sections if each.job is not None]
+    speak = [(each, job) for each, job in said if job is not None and (job.at_fault or job.unknown)]
+    shown = speak if len(speak) <= _MOST_JOBS else speak[: _MOST_JOBS - 1]
+    for section, job in shown:
+        title = job.title if len(said) == 1 else f"{section.name}: {job.title}"
+        text = "\n".join(map(printable, (*job.at_fault, *job.unknown)))
+        yield command("notice", text, title=printable(title))
+    if len(speak) > len(shown):
+        more = count_text(len(speak) - len(shown), "more job")
+        yield command("notice", f"{more}: see the report", title="tidy")
 
 
 def _of_kind(results: Results, severity: Severity, sources: Sources, room: int) -> Iterator[str]:

@@ -214,10 +214,12 @@ def _related(place: PlaceOnRanks, sources: Sources) -> list[Json]:
 def _invocation(results: Results, lost: int) -> Json:
     problems = [f"{path}: {problem}" for path, problem in results.unreadable.items()]
     gaps, crashed, jobs = [], [], []
+    is_one = sum(each.job is not None for each in results.sections) == 1
     for section in results.sections:
         said = None if section.job is None else job_texts(section.job)
         if said is not None:
-            jobs += [_notification(each, "note") for each in (*said.at_fault, *said.unknown)]
+            of = "" if is_one else f"{section.name}: "
+            jobs += [_notification(of + each, "note") for each in (*said.at_fault, *said.unknown)]
         crashed += [(code, crash.error) for code, crash in section.crashed.items()]
         gaps += [
             _notification(f"not checked: {gap.why.reason}; {gap.why.remedy}", "note", code)

@@ -15,6 +15,7 @@ from ..check.weigh import importance
 from ..finding import Crashed, NotApplicable, NotChecked, Severity
 from ..jobs import ranks_text
 from ..summary import Fidelity, FindingSummary, Job, Summary, job_of, summary_of
+from ..trace import count_text
 
 # An info of less than this part of the window is named in one line with others of its kind.
 SMALL_SHARE = 0.0005
@@ -91,6 +92,12 @@ class Section:
     def rank_count(self) -> int:
         """The number of ranks; 0 where the job was not distributed."""
         return len(self.runs) if (self.runs[0].world_size or 1) > 1 else 0
+
+    @property
+    def name(self) -> str:
+        """What tells it from others: `runs/rank-0.json and 7 more ranks`."""
+        more = len(self.runs) - 1
+        return self.runs[0].path + (f" and {count_text(more, 'more rank')}" if more else "")
 
     @property
     def accounted(self) -> Summary | None:
