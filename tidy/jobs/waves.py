@@ -41,8 +41,9 @@ def waves_of(matched: Matched, chain: Chain) -> Waves:
     waves: list[tuple[Ints, Ints, Ints]] = []
     while True:
         if not len(ready):
-            # What follows in a circle, as ranks see ends, or launch, in another order: one goes
-            # first, and best one of which a rank only sees the end after another's.
+            # Those left wait for each other in a circle, as ranks launch them, or see their ends,
+            # in different orders. One goes first: best one that its ranks have all come to, and of
+            # which some only see the end after another's.
             while at < len(by_start) and not is_left[by_start[at]]:
                 at += 1
             if at == len(by_start):

@@ -128,8 +128,8 @@ def _uneven_texts(job: Job) -> Iterator[str]:
         yield (
             "Work is uneven: in the median step the rank with the most has "
             f"{uneven.spread:.0%} more operations in products than ranks have in the mean, which "
-            f"takes {by}, and ranks are late by turns as that goes (a correlation of "
-            f"{uneven.correlation:.2f}). Batches of as much work on all ranks even that out"
+            f"takes {by}; the rank that is given more in a step is late in it (a correlation of "
+            f"{uneven.correlation:.2f}). Give all ranks about as much work in each step"
         )
 
 
