@@ -14,7 +14,7 @@ import numpy as np
 from ..core.aten import aten
 from ..core.dtypes import finfo
 from ..engine.hooks import check
-from ..engine.tensor import Tensor, bump_version, wrap
+from ..engine.tensor import Tensor, wrap
 from . import flash_attention
 from .fused_operator import FusedOperator
 from .make import composite, declare, dimension
@@ -106,13 +106,12 @@ def _move_running(
     work: Any, x: Tensor, _w: Any, _b: Any, mean: Any, var: Any, training: bool, momentum: float,
     _e: float,
 ) -> None:  # fmt: skip
-    """Move the running statistics towards those of the batch."""
+    """Move the running statistics towards those of the batch, which is no change to backward."""
     if not training or mean is None or var is None:
         return
     count = x.array.size // x.array.shape[1]
     for running, now in ((mean, work[0]), (var, work[1] * (count / (count - 1)))):
         running.array[...] = (1 - momentum) * running.array + momentum * now
-        bump_version(running)
 
 
 native_layer_norm = FusedOperator(
@@ -126,15 +125,11 @@ native_batch_norm = FusedOperator(
     "native_batch_norm", 5, batch_norm, batch_norm_back, _batch_by_steps, after=_move_running,
     unsaved=[2], keeps_format=True,
 )  # fmt: skip
-_in_training = FusedOperator(
-    "native_batch_norm", 5, batch_norm, batch_norm_back, _batch_by_steps, after=_move_running,
-    unsaved=[2, 3, 4], keeps_format=True,
-)  # fmt: skip
 
 
 @composite()
 def _batch_norm_impl_index(*args: Any) -> Any:
-    return (_in_training if args[5] else native_batch_norm)(*args)
+    return native_batch_norm(*args)
 
 
 def _batch_norm(

@@ -124,19 +124,28 @@ def test_heads_of_keys_are_shared() -> None:
         F.scaled_dot_product_attention(q[:, :4], k[:, :3], v[:, :3], enable_gqa=True)
 
 
-def test_running_statistics_that_were_used_may_not_change() -> None:
-    """In evaluation; saved-tensor hooks keep what they were."""
-    norm, x = torch.nn.BatchNorm1d(3).eval(), torch.randn(4, 3, requires_grad=True)
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", ["running_mean", "running_var"])
+def test_running_statistics_that_were_used_may_not_change(name: str, training: bool) -> None:
+    """In training, too; saved-tensor hooks keep what they were."""
+    norm, x = torch.nn.BatchNorm1d(3).train(training), torch.randn(4, 3, requires_grad=True)
     loss = norm(x).sum()
-    norm.running_var.fill_(5.0)
+    getattr(norm, name).fill_(5.0)
     with pytest.raises(RuntimeError, match="modified by an inplace"):
         loss.backward()
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         loss = norm(x).sum()
-    norm.running_var.fill_(20.0)
+    getattr(norm, name).fill_(20.0)
     loss.backward()
-    np.testing.assert_allclose(x.grad, 5.0**-0.5, rtol=1e-4)
-    norm.train()
-    loss = norm(x).sum()
-    norm(x)  # moves them
-    loss.backward()
+    scale = 5.0**-0.5 if name == "running_var" else 1.0
+    np.testing.assert_allclose(x.grad, 0.0 if training else scale, rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_norm_that_moves_its_statistics_changes_none_for_backward() -> None:
+    """Evaluation before training, and training twice; both backwards run."""
+    norm, x = torch.nn.BatchNorm1d(3).eval(), torch.randn(4, 3, requires_grad=True)
+    losses = [norm(x).sum(), norm.train()(x + 1).sum(), norm(x).sum()]
+    assert norm.running_mean.abs().sum() > 0
+    assert norm.running_mean._version == torch.nn.BatchNorm1d(3).running_mean._version
+    for loss in losses:
+        loss.backward()
