@@ -146,6 +146,14 @@ def narrowed(result: Any, half: DType) -> Any:
         return result.astype(half) if result.dtype == float32 else result
 
 
+def in_16_bits(number: Any, dtype: DType) -> Any:
+    """Return a number as a 16-bit float of this dtype has it, infinite beyond; else as it is."""
+    if dtype.itemsize != 2 or dtype.kind not in "fV":
+        return number
+    with np.errstate(over="ignore"):
+        return narrowed(np.asarray(number, float32), dtype).item()
+
+
 def promoted(*operands: Any) -> tuple[Any, ...]:
     """Widen operands of several dtypes, as `widened` does; numbers keep the digits that float32
     has.

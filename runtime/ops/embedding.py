@@ -13,7 +13,7 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
-from .indexing import add_at
+from .add_at import add_at
 from .make import composite, declare, zeros_beside
 
 

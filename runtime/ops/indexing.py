@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
+from ..core.dtypes import in_16_bits
 from ..core.storage import storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
+from .add_at import add_at
 from .make import (
     as_tensors,
     declare,
@@ -52,19 +54,6 @@ def _put(
     else:
         found[place] = values
     return found
-
-
-def add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
-    """np.add.at; rows of a matrix go by sorting, which is faster."""
-    if len(place) != 1 or target.ndim != 2 or place[0].dtype.kind == "b" or place[0].size < 64:
-        np.add.at(target, place, values)
-        return
-    flat, width = place[0].reshape(-1), target.shape[1]
-    rows = np.broadcast_to(values, (*place[0].shape, width)).reshape(-1, width)
-    order = np.argsort(flat, kind="stable")
-    keys = flat[order]
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    target[keys[starts]] += np.add.reduceat(rows[order], starts, 0)
 
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
@@ -325,15 +314,25 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     return aten.alias(found) if found is self else found
 
 
+def _as_mask(key: Any, left: list[Any], view: Tensor) -> Tensor | None:
+    """Return an index's only tensor as a mask of the view; None if it is none, or not the only."""
+    found = [x for x in _parts_of(key) if isinstance(_plain(x), np.ndarray)]
+    mask = found[0] if isinstance(found[0], Tensor) else wrap(np.asarray(found[0]))
+    if len(found) > 1 or mask.array.dtype.kind != "b":
+        return None
+    mask = mask.reshape((*mask.array.shape, *(1,) * (view.array.ndim - len(left))))
+    return mask.to(device_like(view)) if storages else mask
+
+
 @function("")
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
     mask = isinstance(key, Tensor) and key.array.dtype.kind == "b" and key.array.ndim > 0
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
+        value = in_16_bits(value, self.array.dtype)
     if storages and mask and not isinstance(value, (Tensor, np.ndarray)):
         aten.masked_fill_(self, key, value)  # nobody needs to know how many there are
         return
-    if isinstance(value, (int, float)) and self.array.dtype.char == "e" and abs(value) > 65504:
-        value = math.copysign(math.inf, value)  # of all dtypes only float16 takes it
     found, left = _basic(self, key)
     if left:
         if not isinstance(value, Tensor):
@@ -344,12 +343,21 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         bytes_ = [x for x in _parts_of(key) if isinstance(x, Tensor) and x.dtype == np.uint8]
         only = "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
         check(not bytes_ or given.array.size != 1, only)
-        aten.index_put_(found, tuple(left), given)
+        shared = given.array.size == 1 and np.may_share_memory(found.array, given.array)
+        placed = _as_mask(key, left, found) if shared else None
+        if placed is None:
+            aten.index_put_(found, tuple(left), given)
+        else:
+            aten.masked_fill_(found, placed, given.reshape(()))  # reads before it writes
     elif isinstance(value, (Tensor, np.ndarray)):
         given = value if isinstance(value, Tensor) else wrap(value)
         more = given.array.ndim - found.array.ndim
         # leading dimensions may go
-        aten.copy_(found, aten.reshape(given, given.array.shape[more:]) if more > 0 else given)
+        given = aten.reshape(given, given.array.shape[more:]) if more > 0 else given
+        spread = found.array.shape != given.array.shape
+        if spread and np.may_share_memory(found.array, given.array):
+            given = given.expand(found.array.shape)  # which may be written to while it is read
+        aten.copy_(found, given)
     else:
         aten.fill_(found, value)
 

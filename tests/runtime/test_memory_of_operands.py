@@ -62,6 +62,9 @@ REFUSED = [
     "x.index_add_(0, i, x[1:3])",
     "x.scatter_(0, i, x[1:3])",
     "x.__setitem__(slice(1, None), x[:-1])",
+    "x.copy_(x[0])",
+    "x.__setitem__(i, x[1])",
+    "x.__setitem__(x > 1, x[:2])",
 ]
 WRITTEN = {
     "x.add_(x)": [0, 2, 4, 6],
@@ -71,6 +74,12 @@ WRITTEN = {
     "x.fill_(x[1])": [1, 1, 1, 1],
     "x.masked_fill_(x > 1, x[0])": [0, 1, 0, 0],
     "x[1:].mul_(x[:-1].clone())": [0, 0, 2, 6],
+    "x.__setitem__(slice(None), x[1])": [1, 1, 1, 1],
+    "x.__setitem__(..., x[1:2])": [1, 1, 1, 1],
+    "x.__setitem__(x > 2, x[1])": [0, 1, 2, 1],
+    "x.__setitem__([False, False, True, True], x[1:2])": [0, 1, 1, 1],
+    "x.view(2, 2).__setitem__((slice(None), x[:2] > 0), x[3])": [0, 3, 2, 3],
+    "x.view(2, 2).__setitem__(slice(None), x.view(2, 2)[1])": [2, 3, 2, 3],
 }
 
 
@@ -91,6 +100,24 @@ def test_other_operands_in_the_same_memory_are_read(code: str) -> None:
     x = torch.arange(4.0)
     eval(code, {"x": x})  # noqa: S307
     assert x.tolist() == WRITTEN[code]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "written"),
+    [
+        (torch.float16, {65519.0: 65504.0, 65520.0: math.inf, -1e39: -math.inf}),
+        (torch.bfloat16, {torch.finfo(torch.float32).min: -math.inf, 1e300: math.inf, 0.1: 0.1001}),
+    ],
+)
+@pytest.mark.parametrize("key", [0, slice(None), torch.tensor([0]), torch.tensor([True])])
+def test_an_index_writes_numbers_beyond_16_bits(dtype: Any, written: Any, key: Any) -> None:
+    """They are rounded, to infinity where that is nearer; float32 refuses what it has not."""
+    x = torch.zeros(1, dtype=dtype)
+    for number, wanted in written.items():
+        x[key] = number
+        assert x.item() == pytest.approx(wanted, rel=1e-3)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.zeros(1)[key] = 1e39
 
 
 def test_an_index_writes_to_what_was_expanded() -> None:
