@@ -4,11 +4,12 @@ Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dty
 tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
 its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
 module, path or Namespace is a pickle inside, which `load` reads with `weights_only=False`, or if
-`safe_globals` allows its classes, as PyTorch does.
+`safe_globals` allows its classes, as PyTorch does; its tensors are kept beside it as all others.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from argparse import Namespace
@@ -16,7 +17,6 @@ from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Any
@@ -65,57 +65,114 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
     if kind is complex or isinstance(x, np.dtype):
         return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": _told(x)}
     if hasattr(x, "_save_to_state_dict") or isinstance(x, (Namespace, PurePath)):
-        return {"pickle": b64encode(pickle.dumps(x)).decode()}
+        content = BytesIO()
+        _Pickler(content, files).dump(x)
+        return {"pickle": b64encode(content.getvalue()).decode()}
     if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
         raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
-    array = root = x.detach().cpu().array if isinstance(x, Tensor) else x
+    return {"array": _memory_of(x, files)}
+
+
+def _memory_of(x: Any, files: dict[int, Any]) -> list[Any]:
+    """Where in the memory of `files` a tensor's or an array's elements are, with that memory."""
+    array = root = x.array if isinstance(x, Tensor) else x
     while isinstance(root.base, np.ndarray):
         root = root.base
     if not root.flags.forc or _is_opaque(root.dtype):
         array = root = np.ascontiguousarray(array)
+    if isinstance(x, Tensor) and x.is_cuda and id(root) not in files:
+        x.detach().cpu()  # the host waits for it, and copies
     number, _ = files.setdefault(id(root), (len(files), root))
     offset = array.ctypes.data - root.ctypes.data if array.size else 0
     grad = x.requires_grad if isinstance(x, Tensor) else None  # None: an array
     where = [str(x.device)] if isinstance(x, Tensor) and x.is_cuda else []
-    return {"array": [number, array.shape, _told(array.dtype), offset, array.strides, grad, *where]}
+    return [number, array.shape, _told(array.dtype), offset, array.strides, grad, *where]
 
 
-def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool, there: bool) -> Any:
-    """What a node of the tree stands for, with tensors where they were if `there`."""
-    if isinstance(node, list):
-        return [_decode(x, files, made, trusted, there) for x in node]
-    if not isinstance(node, dict):
-        return node
-    ((kind, content),) = node.items()
-    if kind in _KINDS:
-        items = _decode(content, files, made, trusted, there)
-        return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
-    if kind == "pickle":
-        data = b64decode(content)  # with `trusted` the caller said that it may be
-        return pickle.loads(data) if trusted else _OfAllowed(BytesIO(data)).load()  # noqa: S301
-    if kind != "array":
+class _Pickler(pickle.Pickler):
+    """Writes a module, path or Namespace, with the memory of its tensors in `files`."""
+
+    def __init__(self, file: Any, files: dict[int, Any]) -> None:
+        super().__init__(file)
+        self.files = files
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Return class and place of a tensor, with which `_Unpickler` finds it again."""
+        from .nn.parameter import Parameter
+
+        if type(obj) not in (Tensor, Parameter) or _is_opaque(obj.dtype):
+            return None
+        return type(obj).__name__, json.dumps(_memory_of(obj, self.files))
+
+
+class _Reader:
+    """Makes what `_encode` told of, with tensors on the device that `map_location` says."""
+
+    def __init__(self, files: list[Any], map_location: Any, trusted: bool) -> None:
+        self.files, self.map_location, self.trusted = files, map_location, trusted
+        self.made = dict[tuple[str, str], Any]()
+        self.moved = dict[tuple[int, str], Tensor]()  # memory on devices
+
+    def decode(self, node: Any) -> Any:
+        """Return what a node of the tree stands for."""
+        if isinstance(node, list):
+            return [self.decode(x) for x in node]
+        if not isinstance(node, dict):
+            return node
+        ((kind, content),) = node.items()
+        if kind in _KINDS:
+            items = self.decode(content)
+            return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
+        if kind == "pickle":  # with `trusted` the caller said that it may be read
+            return (_Unpickler if self.trusted else _OfAllowed)(b64decode(content), self).load()
+        if kind == "array":
+            return self.tensor("Tensor", content)
         return complex(*content) if kind == "complex" else _dtype(content)
-    if str(content) not in made:
-        number, shape, dtype, offset, strides, grad, *device = content
-        array = np.ndarray(shape, _dtype(dtype), files[number], offset, strides)
-        made[str(content)] = array if grad is None else wrap(array).requires_grad_(grad)
-        if device and there:
-            check(is_available(), _ELSEWHERE)
-            made[str(content)] = _moved(made[str(content)], device[0])
-    return made[str(content)]
+
+    def tensor(self, kind: str, content: list[Any]) -> Any:
+        """Return the tensor, Parameter or array of this place, the same one each time."""
+        key = kind, str(content)
+        if key not in self.made:
+            number, shape, dtype, offset, strides, grad, *device = content
+            where = "cpu" if grad is None else self._where(self.files[number], *device)
+            memory = self.files[number] if where == "cpu" else self._on_device(number, where)
+            array = np.ndarray(shape, _dtype(dtype), memory, offset, strides)
+            found = array if grad is None else wrap(array).requires_grad_(grad)
+            if kind == "Parameter":
+                from .nn.parameter import Parameter
+
+                found = Parameter(found, grad)
+            self.made[key] = found
+        return self.made[key]
+
+    def _where(self, memory: Any, saved: str = "cpu") -> str:
+        """The device for what was on the device `saved`."""
+        wanted = self.map_location
+        if isinstance(wanted, dict):
+            wanted = wanted.get(saved)
+        elif callable(wanted):
+            storage = wanted(wrap(memory), saved)
+            wanted = None if storage is None else storage.device
+        return saved if wanted is None else str(wanted)
+
+    def _on_device(self, number: int, where: str) -> Any:
+        check(is_available() or not where.startswith("cuda"), _ELSEWHERE)
+        if (number, where) not in self.moved:
+            self.moved[number, where] = wrap(self.files[number]).to(where)
+        return self.moved[number, where].array
 
 
-def _moved(x: Any, device: Any) -> Any:
-    """With all tensors on a device."""
-    if isinstance(x, Tensor):
-        needs_grad = x.requires_grad
-        return x.detach().to(device).requires_grad_(needs_grad)
-    if isinstance(x, dict):
-        made = copy(x)
-        for key, value in x.items():
-            made[key] = _moved(value, device)
-        return made
-    return type(x)(_moved(y, device) for y in x) if isinstance(x, (list, tuple)) else x
+class _Unpickler(pickle.Unpickler):
+    """Reads a pickle whose tensors a reader has."""
+
+    def __init__(self, content: bytes, reader: _Reader) -> None:
+        super().__init__(BytesIO(content))
+        self.reader = reader
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return a tensor that `_Pickler` told of."""
+        kind, content = pid
+        return self.reader.tensor(kind, json.loads(content))
 
 
 _allowed: list[Any] = []  # classes that may be read with `weights_only`, if they are whole modules'
@@ -130,7 +187,7 @@ _PARTS |= {
 }
 
 
-class _OfAllowed(pickle.Unpickler):
+class _OfAllowed(_Unpickler):
     """Reads whole modules of the classes that `safe_globals` allows."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -171,7 +228,6 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 def _write(obj: Any, file: Any) -> None:
-    import json
     from zipfile import ZipFile
 
     files: dict[int, Any] = {}
@@ -213,8 +269,8 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
     Raises:
         RuntimeError: `save` did not write it, it is damaged, or its device is not here.
         UnpicklingError: there is a module in it, and `weights_only`.
+        ImportError, AttributeError: the class of a module in it is not where it was.
     """
-    import json
     from zipfile import ZipFile
 
     if isinstance(f, (str, os.PathLike)):
@@ -230,17 +286,16 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                 if not any(name.endswith("data.pkl") for name in names):
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
-                    made = dict[str, Any]()
                     tree = json.loads(archive.read("structure.json"))
-                    there = map_location is None
-                    saved = _decode(tree, files, made, not weights_only, there)
-                    return saved if there else _moved(saved, map_location)
+                    return _Reader(files, map_location, not weights_only).decode(tree)
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
     except (pickle.UnpicklingError, RuntimeError) as error:
         if str(error).startswith((_UNTRUSTED, _ELSEWHERE)):
             raise
         why += f" ({error})"
+    except (ImportError, AttributeError):  # a class of a pickle is not here
+        raise
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes
         why += f" ({type(error).__name__}: {error})"
     raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")

@@ -22,8 +22,8 @@ def __getattr__(name: str) -> Any:
     if name in ("parallel", "DataParallel"):
         parallel = import_module(f"{__name__}.parallel")
         return parallel if name == "parallel" else parallel.DataParallel
-    if name == "modules":
-        return import_module(f"{__name__}.modules")
+    if name == "modules" or name in _HOMES.split():
+        return import_module(f"{__name__}.{name}")
     for home, names in _SHELVES.items():
         if name in names.split():
             return getattr(import_module(f"{__name__}.{home}"), name)
