@@ -184,8 +184,8 @@ class ForLoopIndexing(Pattern):
             may_be_needed = has_products or any(w.is_carried or w.has_branches for w in walks)
             said = "element by element"
             if may_be_needed:
-                said = _BATCH_THEM if has_products else _CARRIED
-                said = _BRANCHING if walks[0].has_branches else said
+                said = _BRANCHING if walks[0].has_branches else _CARRIED
+                said = _BATCH_THEM if has_products else said
             yield Match(
                 [walk.first for walk in walks],
                 f"{count_text(trace, count, 'rounds', walks[0].first.row)} index a tensor {said}",
@@ -273,16 +273,23 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
 def _without_parts(walks: Sequence[_Walk], branching: Sequence[_Walk]) -> Iterator[_Walk]:
     """Yield loops with branches, and others that are no stretch of one of these.
 
-    Of a loop whose rounds are mostly alike the stretches stand for it.
+    Of a loop whose rounds are mostly alike the stretches stand for it, and have its branches: so
+    do other rounds at their lines, which took one branch alone.
     """
     firsts = np.array([walk.rows[0] for walk in walks], np.int64)
     left = np.ones(len(walks), bool)
+    lines_with_branches = set[Location | None]()
     for loop in branching:
-        within = np.flatnonzero((firsts >= loop.rows[0]) & (firsts <= loop.rows[-1]))
-        if sum(walks[at].rounds for at in within.tolist()) < _MOSTLY * loop.rounds:
+        within = np.flatnonzero((firsts >= loop.rows[0]) & (firsts <= loop.rows[-1])).tolist()
+        if sum(walks[at].rounds for at in within) < _MOSTLY * loop.rounds:
             left[within] = False
+            lines_with_branches.add(loop.location)
             yield loop
-    yield from compress(walks, left.tolist())
+        else:
+            lines_with_branches |= {walks[at].location for at in within}
+    for walk in compress(walks, left.tolist()):
+        has_branches = walk.location in lines_with_branches
+        yield replace(walk, has_branches=has_branches)
 
 
 def _loops_with_branches(
@@ -299,7 +306,7 @@ def _loops_with_branches(
         in_rounds = np.unique(np.concatenate(loop.forms))
         if len(loop.forms) == 1 or max(map(len, loop.forms)) > longest_round:
             return None
-        if is_step[in_rounds].any():
+        if is_step[trace.name_id[loop.ops]].any():
             return None
         has_products = bool(is_product[in_rounds].any())
         walk = _walk_at(trace, loop.ops, loop.rounds, has_products)

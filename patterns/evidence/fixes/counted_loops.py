@@ -65,8 +65,9 @@ def counted_loops(
 ) -> Iterator[T]:
     """Yield what `make` makes of loops in which so many elements follow each other.
 
-    Of several operators that take an element in a round the first stands for it. A loop that is
-    made something of hides others between its rounds.
+    Of several operators that take an element in a round the first stands for it. The loop begins
+    with the first round of one of its forms: what took its first elements before is other code. A
+    loop that is made something of hides others between its rounds.
 
     Args:
         taking: operators that take an element.
@@ -89,11 +90,11 @@ def counted_loops(
         taken = np.zeros(len(ops) + 1, bool)
         for dims, tensor in tensors.items():
             of_tensor = tensor_of[which] == tensor
-            for run in _counting_up(places[of_tensor], elements[which[of_tensor]], fewest_rounds):
-                if taken[run[0] : run[-1]].any():
-                    continue
-                kinds = forms_of_rounds(trace, names, run, forms)
-                if not kinds:
+            takings = places[of_tensor]
+            for each in _counting_up(takings, elements[which[of_tensor]], fewest_rounds):
+                kinds = forms_of_rounds(trace, names, each, forms)
+                run = _from_first_form(names, each, kinds, takings)
+                if len(run) < fewest_rounds or taken[run[0] : run[-1]].any():
                     continue
                 last = run[-1] + len(last_round(names[run[-1] :], kinds))
                 usual = sum(names[a:b].tobytes() == kinds[0].tobytes() for a, b in pairwise(run))
@@ -136,9 +137,28 @@ def _is_no_work(trace: Trace) -> NDArray[np.bool_]:
 
 
 def last_round(names: Numbers, kinds: Sequence[Numbers]) -> Numbers:
-    """Return the longest form of a round that these names begin with, else the most usual one."""
+    """Return the longest form of a round that these names begin with, else the first name alone."""
     fitting = [kind for kind in kinds if np.array_equal(names[: len(kind)], kind)]
-    return max(fitting, key=len, default=kinds[0])
+    return max(fitting, key=len, default=names[:1])
+
+
+def _from_first_form(
+    names: Numbers, run: list[int], kinds: Sequence[Numbers], takings: NDArray[np.int64]
+) -> list[int]:
+    """Return where rounds begin, without those before the first round of one of the forms.
+
+    Args:
+        run: where each element is first taken; that may be long before the round that it is of.
+        takings: all operators that take an element, also again, ascending.
+    """
+    for at, (first, end) in enumerate(pairwise(run)):
+        for kind in sorted(kinds, key=len, reverse=True):
+            begin = end - len(kind)
+            if begin >= first and np.array_equal(names[begin:end], kind):
+                number = int(np.searchsorted(takings, begin))
+                if takings[number] == begin:
+                    return [begin, *run[at + 1 :]]
+    return []
 
 
 def _counting_up(

@@ -139,7 +139,7 @@ def _sample_loop(
         maybe: all such loops may be recurrent; else those with a product or a convolution.
     """
     called = {trace.names[number] for number in in_rounds.tolist()}
-    is_step = has_name(trace, *TRAINING_STEPS)[in_rounds].any()
+    is_step = has_name(trace, *TRAINING_STEPS)[trace.name_id[ops]].any()
     selects = ops[has_name(trace, "aten::select")[trace.name_id[ops]]]
     counts = len(selects) and index_changes(
         trace, selects, -(-len(selects) // rounds), fewest_rounds
