@@ -186,9 +186,10 @@ class ForLoopIndexing(Pattern):
             if may_be_needed:
                 said = _BRANCHING if walks[0].has_branches else _CARRIED
                 said = _BATCH_THEM if has_products else said
+            rows = [walk.rows for walk in walks]
             yield Match(
                 [walk.first for walk in walks],
-                f"{count_text(trace, count, 'rounds', walks[0].first.row)} index a tensor {said}",
+                f"{count_text(trace, count, 'rounds', rows)} index a tensor {said}",
                 severity=Severity.INFO if may_be_needed else Severity.WARNING,
                 location=walks[0].location,
                 cost=rounds.time,

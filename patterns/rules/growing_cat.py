@@ -76,7 +76,8 @@ class GrowingCat(Pattern):
         for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
             events = [cat for chain in chains for cat in chain]
             rounds = min(map(len, chains))  # one copy of all rows, or of as much as a few rounds
-            times = count_text(trace, len(events), "times", events[0].row)
+            rows = np.array([cat.row for cat in events])
+            times = count_text(trace, len(events), "times", [rows])
             yield Match(
                 events,
                 f"{times} torch.cat copies a tensor to make it longer",

@@ -135,8 +135,8 @@ class LoopOfSmallOps(Pattern):
             rounds = with_backward(trace, [loop.ops for loop in same])
             idle = rounds.time - devices.any_busy(trace)
             if (trace.step_share(idle) or 0.0) >= self.worth_a_word:
-                count, first = sum(loop.rounds for loop in same), int(same[0].ops[0])
-                rounds_text = count_text(trace, count, "rounds", first)
+                count = sum(loop.rounds for loop in same)
+                rounds_text = count_text(trace, count, "rounds", [loop.ops for loop in same])
                 called = _named(trace, same[0])
                 yield Match(
                     [first_of(loop) for loop in same],

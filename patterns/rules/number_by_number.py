@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace, time_text
 from tidy.trace.inputs import is_dims
 
 from ..base import Match, Matches, Pattern
@@ -35,9 +35,9 @@ class NumberByNumber(Pattern):
 
     What it does: It finds `tolist()` of tensors in memory of the CPU, and the Python after it, up
     to the next operator or range, in two steps at one place. That has to take 3 % of the steps, and
-    at most 2 us for each number: what takes longer works on something else. Lists that become
-    tensors again are TDY409 and TDY107. It is info: what Python does with a number, such as to look
-    up a word, may have no operator.
+    at most 0.5 us for each number: what takes longer does something else, such as to write a file.
+    Lists that become tensors again are TDY409 and TDY107. It is info: what Python does with a
+    number, such as to look up a word, may have no operator.
     Why it costs: Python makes an object of each number, and takes 20 to 100 ns for each addition,
     where an operator takes less than 1 ns.
     Example: `sum(v * v for v in p.grad.flatten().tolist())` for each parameter, recorded as
@@ -57,7 +57,7 @@ class NumberByNumber(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.STEPS})
     fix = "compute with operators on the tensor, and read one result: sum(), bincount()"
     fewest_numbers = Option(8, "fewer numbers of a tensor are sizes and flags", least=1)
-    longest_us = Option(2.0, "Python that takes longer for a number is no arithmetic", least=0.0)
+    longest_us = Option(0.5, "Python that takes longer for a number is no arithmetic", least=0.0)
     worth_a_word = word_share(0.03, "such Python")
     examples = (
         Fires("sum", steps(under(FRAME, _LIST, _PYTHON, _NEXT), lasts_us=None), 3, AT),
@@ -76,7 +76,7 @@ class NumberByNumber(Pattern):
         ),
         Quiet("numpy", steps("aten::detach", "aten::to", _LIST, _PYTHON, _NEXT, lasts_us=None)),
         Quiet("once", steps(_NEXT) + _LIST + _PYTHON + _NEXT),
-        Quiet("slow", steps(_LIST, "train.py(9): <genexpr> 90000us", _NEXT, lasts_us=None)),
+        Quiet("slow", steps(_LIST, "train.py(9): <genexpr> 3000us", _NEXT, lasts_us=None)),
         Quiet("little", steps(_LIST, _PYTHON, "aten::mm 90000us", lasts_us=None)),
         Quiet(
             "few-numbers", steps(_LIST.replace("4096", "4"), "train.py(9): <genexpr> 7us", _NEXT)
@@ -94,21 +94,23 @@ class NumberByNumber(Pattern):
             time = Intervals([r.event.start_ns for r in same], [r.until_ns for r in same])
             if (trace.step_share(time) or 0.0) < self.worth_a_word:
                 continue
-            first = same[0].event.row
-            count = count_text(trace, sum(read.numbers for read in same), "numbers", first)
-            host = {int(trace.track_id[first]): time}
+            events = [read.event for read in same]
+            rows = np.array([event.row for event in events])
+            count = count_text(trace, sum(read.numbers for read in same), "numbers", [rows])
+            host = {int(trace.track_id[rows[0]]): time}
+            lasts = time_text(sum(read.python_ns for read in same) / len(same))
             yield Match(
-                [read.event for read in same],
-                f"{count} become Python's, which works on them one by one",
+                events,
+                f"{count} become Python's, which runs for {lasts} after each tolist(),"
+                " until the next operator",
                 time,
                 Edit("operators instead", host=host, left=_LEFT),
                 at_most=Severity.INFO,
             )
 
     def _is_python_on_numbers(self, read: _ReadList) -> bool:
-        python_us = (read.until_ns - read.event.end_ns) / 1e3
         is_long = read.numbers >= self.fewest_numbers
-        return is_long and python_us <= self.longest_us * read.numbers
+        return is_long and read.python_ns <= 1e3 * self.longest_us * read.numbers
 
 
 class _ReadList(NamedTuple):
@@ -117,6 +119,10 @@ class _ReadList(NamedTuple):
     event: Event
     numbers: int
     until_ns: int
+
+    @property
+    def python_ns(self) -> int:
+        return self.until_ns - self.event.end_ns
 
 
 def _reads(trace: Trace) -> Iterator[_ReadList]:

@@ -145,7 +145,7 @@ class PerSampleLoop(Pattern):
         for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
             count, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
-            samples = count_text(trace, count, "samples", int(walks[0].ops[0]))
+            samples = count_text(trace, count, "samples", [walk.ops for walk in walks])
             what = ": batch them if none needs the one before" if maybe else ""
             yield Match(
                 list(map(first_of, walks)),

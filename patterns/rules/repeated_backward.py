@@ -142,9 +142,11 @@ class RepeatedBackward(Pattern):
             time = trace.time_of(nodes)
             if (trace.step_share(time) or 0.0) < self.worth_a_word:
                 continue
-            calls = count_text(trace, len(line), "calls", line[0].given.row)
+            given = [call.given for call in line]
+            rows = np.array([each.row for each in given])
+            calls = count_text(trace, len(line), "calls", [rows])
             yield Match(
-                [call.given for call in line],
+                given,
                 f"{calls} of torch.autograd.grad walk the graph of one loss again",
                 time,
                 edits.without_ops(trace, list(trace.events(nodes)), "one call", _LEFT),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -12,7 +12,7 @@ import numpy as np
 from tidy.trace import Intervals, Rows, Trace
 
 from ..device.autograd import backward_of
-from ..python.loops import time_of_rounds
+from ..python.loops import count_steps, time_of_rounds
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,19 @@ class Rounds:
         return reduce(or_, self.host.values(), Intervals())
 
 
-def count_text(trace: Trace, count: int, what: str, first: int) -> str:
-    """`16 rounds a step`, the mean over the window; of what is outside of it `48 rounds`, in all.
+def count_text(trace: Trace, count: int, what: str, counted: Iterable[Rows]) -> str:
+    """Return `16 rounds a step`, or of what is outside of the window `48 rounds`, in all.
+
+    That is the mean over the steps that have some: most steps may have no validation.
 
     Args:
-        first: a row of what is counted, all of it in the window or all outside.
+        counted: rows of what is counted, all of it in the window or all outside.
     """
-    window = trace.window
-    a_step = count / window.step_count if trace.in_window([first])[0] else 0.0
-    if a_step < 1 or window.unit == "run":
+    window, rows = trace.window, np.concatenate(list(counted))
+    steps = count_steps(trace, trace.start_ns[rows])
+    if not steps or window.unit == "run" or not trace.in_window(rows[:1])[0]:
         return f"{count:,} {what}"
+    a_step = count / steps
     digits = 0 if a_step >= 10 or a_step == round(a_step) else 1
     return f"{a_step:,.{digits}f} {what} a {window.unit}"
 
