@@ -112,6 +112,10 @@ class Savings:
             alike: whether all ranks are corrected alike; else the others may stay as they are.
         """
         edits = tuple(edits)
+        return self._at_most(*self._unbounded(edits, alike=alike), edits)
+
+    def _unbounded(self, edits: Sequence[Edit], *, alike: bool) -> tuple[Rows, Rows]:
+        """Return what `saved` does, whatever an edit is said to save at most."""
         best = worst = self._edited(edits, 0)
         of_others = [edit for edit in edits if edit.of_others]
         others = None if alike or len(of_others) == len(edits) else self._others
@@ -125,30 +129,34 @@ class Savings:
         slower = self._rest.slower(edits)
         if slower >= _HARDLY:
             least = np.minimum(self._shorter(_with_host(worst, 1 + slower)), least)
-        return self._at_most((_SURELY * least).astype(np.int64), most, edits)
+        return (_SURELY * least).astype(np.int64), most
 
     def _at_most(self, least: Rows, most: Rows, edits: Sequence[Edit]) -> tuple[Rows, Rows]:
         """Take off by how much each edit alone is said to save more than it can."""
         for edit in edits:
             if edit.saves_at_most_ns is not None:
                 low_ns, high_ns = edit.saves_at_most_ns
-                alone = most if len(edits) == 1 else self._shorter(self._edited([edit], 0))
-                most = most - np.maximum(alone - high_ns, 0)
-                least = least - np.maximum(np.minimum(least, alone) - low_ns, 0)
+                # What an edit saves alone differs as `least` and `most` do: at worst and at best.
+                best, worst = most, least
+                if len(edits) > 1:
+                    best, worst = (self._shorter(self._edited([edit], end)) for end in (0, 1))
+                most = most - np.maximum(best - high_ns, 0)
+                least = least - np.maximum(np.minimum(least, worst) - low_ns, 0)
         return np.maximum(np.minimum(least, most), 0), np.maximum(most, 0)
 
     def unrecorded(self, edits: Iterable[Edit]) -> tuple[Rows, Rows]:
         """Return the same for a run without a profiler: the rest of the host may get faster too."""
         edits = tuple(edits)
-        least, most = self.saved(edits)
-        best, faster = self._edited(edits, 0), self._rest.faster(edits, int(most.sum()))
+        least, most = self._unbounded(edits, alike=False)
+        saved_ns = int(self._at_most(least, most, edits)[1].sum())
+        best, faster = self._edited(edits, 0), self._rest.faster(edits, saved_ns)
         if faster >= _HARDLY:
             most = np.maximum(self._shorter(_with_host(best, 1 - faster)), most)
         if self._rest.recording >= _HARDLY:
             part = 1 - self._rest.recording
             without = self._shorter(_with_host(self._graph, part))
             most = np.maximum(self._shorter(_with_host(best, (1 - faster) * part)) - without, most)
-        return least, most
+        return self._at_most(least, most, edits)
 
     def cost(self, edits: Iterable[Edit]) -> Rows:
         """Return the ns that each step would lose if what the edits change took no time at all."""
