@@ -6,7 +6,7 @@ import json
 from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -309,6 +309,10 @@ def test_a_rank_joins_the_first_job_that_lacks_it(
         (["r0/0", "r0/again/0", "r1/1", "r2/2"], ["r0/0 r1/1 r2/2", "r0/again/0"]),
         # A folder for each node, and one of another job.
         (["n0/0", "n0/1", "n1/2", "z/0", "z/1", "z/2"], ["n0/0 n0/1 n1/2", "z/0 z/1 z/2"]),
+        # A folder for each rank or node, and a file or a folder in it for each job.
+        (["r0/a/0", "r0/b/0", "r1/b/1", "r1/a/1"], ["r0/a/0 r1/a/1", "r0/b/0 r1/b/1"]),
+        (["r1/b/1", "r0/a/0", "r0/b/0"], ["r1/b/1 r0/b/0", "r0/a/0"]),
+        (["a/0", "b/0", "./b/1", ".//a/1"], ["a/0 .//a/1", "b/0 ./b/1"]),
         # Nothing tells two jobs of one folder apart.
         (["0", "1", "./0", "2"], ["0 1 2", "./0"]),
         (["/" * 2000 + "0", "/" * 2000 + "x/0", "/" * 2000 + "x/1"], None),
@@ -321,3 +325,38 @@ def test_ranks_of_a_folder_belong_together(paths: list[str], jobs: list[str] | N
     ]
     found = [" ".join(paths[number] for number in job) for job in jobs_of(infos)]
     assert found == (jobs or [paths[0], " ".join(paths[1:])])
+
+
+def test_ranks_whose_files_have_one_name_belong_together() -> None:
+    paths = ["rank0/run1.json", "rank0/run2.json", "rank1/run2.json"]
+    infos = [
+        TraceInfo(header={"distributedInfo": {"rank": int(path[4]), "world_size": 2}}, path=path)
+        for path in paths
+    ]
+    assert jobs_of(infos) == [[0], [1, 2]]
+
+
+def test_many_traces_of_one_rank_take_no_longer_each() -> None:
+    """Each is compared with the ranks of few jobs, however many there are."""
+    compared = 0
+
+    class Rank(int):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return int(self) == other
+
+        __hash__ = int.__hash__
+
+    class Given(NamedTuple):
+        rank: int
+        world_size: int
+        path: str
+
+    def count(given: int) -> int:
+        nonlocal compared
+        compared = 0
+        assert len(jobs_of([Given(Rank(0), 2, f"runs/{at}/0") for at in range(given)])) == given
+        return compared
+
+    assert 0 < count(400) < 3 * count(200)
