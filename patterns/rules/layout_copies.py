@@ -83,9 +83,9 @@ class LayoutCopies(Pattern):
     a transposed matrix that only a product reads.
     Why it costs: Convolutions on Tensor Cores read NHWC. In a model whose tensors are NCHW, cuDNN
     and MIOpen copy what goes into each of them and what comes out. The channels of a pixel have to
-    fill 16 bytes, or cuDNN copies the tensor with more of them. PyTorch's own batch norms, those
-    of half precision, take longer over NCHW on GPUs of NVIDIA. Products read a transposed matrix as
-    it is, so the copy moves all of it for nothing.
+    fill 16 bytes, or cuDNN copies the tensor with more of them. Half precision uses PyTorch's own
+    batch norm kernels, which are slower on NCHW on GPUs of NVIDIA. Products read a transposed
+    matrix as it is, so the copy moves all of it for nothing.
     Example: `Conv2d` after `Conv2d` in half precision, and `a @ b.transpose(1, 2).contiguous()`:
 
         aten::cudnn_convolution  => nchwToNhwcKernel  => ..._fprop_..._nhwc  => nhwcToNchwKernel
