@@ -135,6 +135,18 @@ def word_share(default: float, what: str) -> Option[float]:
     return share(default, f"a smaller share of the steps in {what} is not worth a word")
 
 
+def alike_rounds() -> Option[float]:
+    """Make the option for the share of a loop's rounds that have one of its forms."""
+    return share(0.8, "so many of the rounds have one of a few forms")
+
+
+def most_forms_of_rounds() -> Option[int]:
+    """Make the option for how many forms the rounds of a loop have, by its branches."""
+    return Option(
+        4, "two branches make four forms of a round; rounds of more are something else", least=1
+    )
+
+
 def habitual_reads() -> Option[int]:
     """Make the option for the number of reads of a value from which they are a finding."""
     return Option(

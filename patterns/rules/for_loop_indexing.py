@@ -27,7 +27,7 @@ from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
-from ..option import EASY_WARNING, Option, share
+from ..option import EASY_WARNING, Option, alike_rounds, most_forms_of_rounds, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
@@ -115,10 +115,7 @@ class ForLoopIndexing(Pattern):
     fewest_rounds = Option(
         10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
     )
-    alike_share = share(0.8, "so many of the rounds have one of a few forms")
-    most_forms = Option(
-        4, "two branches make four forms of a round; rounds of more are something else", least=1
-    )
+    alike_share, most_forms = alike_rounds(), most_forms_of_rounds()
     longest_round = Option(
         32, "a round of more ops is a training step, or at least no element-wise body", least=1
     )

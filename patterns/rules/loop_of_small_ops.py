@@ -17,6 +17,7 @@ from tidy.trace.location import is_user_file, parse_frame
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, devices, launches
 from ..evidence.device.repeats import repeated_ops
+from ..evidence.fixes.counted_loops import Forms
 from ..evidence.fixes.optimizers import zeroing_calls
 from ..evidence.fixes.sample_loops import loops_over_rows
 from ..evidence.python import frames, loops, places
@@ -24,7 +25,7 @@ from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS, aten
 from ..evidence.time.rare_work import in_most_steps
 from ..evidence.time.rounds import count_text, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import Option, word_share
+from ..option import Option, alike_rounds, most_forms_of_rounds, word_share
 
 # Loops with one of these in each round are another rule's, or batches of what memory holds.
 _OTHERS = PRODUCTS | aten(
@@ -42,6 +43,8 @@ _COPIES = "copy.py"
 
 _ITEM = "data.py(3): __getitem__"
 _ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
+_ROW = "aten::sum 9us | float[8]\naten::sqrt 9us\n"
+_ROWS = "aten::unbind | float[16, 8], =0", (_ROW + "aten::exp\n") * 3, _ROW + "aten::neg\n"
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
 
 
@@ -80,6 +83,8 @@ class LoopOfSmallOps(Pattern):
         50.0, "operators that take longer compute; their calls are not the cost", least=0.0
     )
     worth_a_word = word_share(0.02, "such rounds")
+    # To tell loops over rows as TDY406 does, which reports them.
+    alike_share, most_forms = alike_rounds(), most_forms_of_rounds()
     examples = (
         Fires("masks", steps(under(FRAME, _MASK * 12)), events=3, at=AT),
         Fires("parameters", steps(under(FRAME, "aten::mul_\naten::add_\n" * 30)), events=3, at=AT),
@@ -101,6 +106,7 @@ class LoopOfSmallOps(Pattern):
         Quiet("layers", steps(under(FRAME, "aten::linear\naten::relu\naten::add\n" * 12))),
         Quiet("lists", steps(under(FRAME, "aten::resolve_conj\naten::resolve_neg\n" * 30))),
         Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
+        Quiet("rows-with-a-branch", steps(under(FRAME, *_ROWS, _ROW * 12))),
         Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
         Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
         Quiet(
@@ -118,7 +124,8 @@ class LoopOfSmallOps(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        found = _loops(trace, self.fewest_rounds, self.longest_round)
+        forms = Forms(self.alike_share, self.most_forms)
+        found = _loops(trace, self.fewest_rounds, self.longest_round, forms)
         zeroed = trace.time_of(call.row for call in zeroing_calls(trace)[0])
         anothers = reduce(or_, (each.time for each in in_most_steps(trace)), zeroed)
         small = [
@@ -173,7 +180,7 @@ def _named(trace: Trace, loop: _Loop) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Loop]:
+def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -> Iterator[_Loop]:
     """All loops of the user's code whose rounds no other rule looks at."""
     is_aten = launches.has_name(trace, "aten::*")
     is_anothers = launches.has_name(trace, *_OTHERS, *(_READS if trace.devices_used else ()))
@@ -183,9 +190,9 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Lo
     is_of_lists = launches.has_name(trace, *_OF_LISTS)
     stacks = launches.has_name(trace, "aten::stack")
     fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
-    rows_of_batches = [loop.ops for loop in loops_over_rows(trace, fewest_rounds, longest_round)]
     over_rows = np.zeros(trace.tree_count, bool)
-    over_rows[np.concatenate([*rows_of_batches, np.empty(0, np.int64)])] = True
+    for of_batch in loops_over_rows(trace, fewest_rounds, longest_round, forms):
+        over_rows[of_batch.ops] = True
     own_tracks = np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count]))
     for track in np.setdiff1d(own_tracks, autograd.tracks_of_the_engine(trace)).tolist():
         repeats = repeated_ops(trace, track, longest_round, fewest_rounds)

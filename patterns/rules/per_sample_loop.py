@@ -23,7 +23,7 @@ from ..evidence.fixes.sample_loops import (
 from ..evidence.python import frames, op_names, places
 from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
-from ..option import Option, share
+from ..option import Option, alike_rounds, most_forms_of_rounds
 
 # An op on the CPU that takes less spends most of it on being called.
 _MOSTLY_CALLED_NS = 20_000
@@ -84,10 +84,7 @@ class PerSampleLoop(Pattern):
     why_no_edit = "the trace does not tell whether each round needs the one before"
     fix = "give the whole batch to the op, or torch.vmap for a function of one sample"
     fewest_rounds = Option(8, "a batch of fewer samples is about as fast one by one", least=2)
-    alike_share = share(0.8, "so many of the rounds are alike: in them nothing else happens")
-    most_forms = Option(
-        4, "two branches make four forms of a round; rounds of more are something else", least=1
-    )
+    alike_share, most_forms = alike_rounds(), most_forms_of_rounds()
     dims_of_pictures = Option(
         4, "samples of tensors with so many dims are pictures or volumes, no recurrent network's"
     )

@@ -26,7 +26,6 @@ from .counted_loops import (
     last_round,
 )
 
-FORMS = Forms(alike_share=0.8, most=4)
 FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 _FEWEST_DIMS = 2  # rows of fewer are single numbers
 
@@ -63,7 +62,7 @@ def loops_over_slices(trace: Trace, fewest_rounds: int, forms: Forms) -> Iterato
 
 
 def loops_over_rows(
-    trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms = FORMS
+    trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms
 ) -> Iterator[SampleLoop]:
     """All loops in which the same operators come for each row, but for branches, and one takes it.
 
