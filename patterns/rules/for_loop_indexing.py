@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from operator import attrgetter
 
 import numpy as np
@@ -275,7 +274,7 @@ def _without_parts(walks: Sequence[_Walk], branching: Sequence[_Walk]) -> Iterat
     do other rounds at their lines, which took one branch alone.
     """
     firsts = np.array([walk.rows[0] for walk in walks], np.int64)
-    left = np.ones(len(walks), bool)
+    left, has_branches = np.ones(len(walks), bool), np.zeros(len(walks), bool)
     lines_with_branches = set[Location | None]()
     for loop in branching:
         within = np.flatnonzero((firsts >= loop.rows[0]) & (firsts <= loop.rows[-1])).tolist()
@@ -284,10 +283,13 @@ def _without_parts(walks: Sequence[_Walk], branching: Sequence[_Walk]) -> Iterat
             lines_with_branches.add(loop.location)
             yield loop
         else:
+            has_branches[within] = True
             lines_with_branches |= {walks[at].location for at in within}
-    for walk in compress(walks, left.tolist()):
-        has_branches = walk.location in lines_with_branches
-        yield replace(walk, has_branches=has_branches)
+    lines_with_branches.discard(None)
+    for at in np.flatnonzero(left).tolist():
+        walk = walks[at]
+        is_one = has_branches[at] or walk.location in lines_with_branches
+        yield replace(walk, has_branches=True) if is_one else walk
 
 
 def _loops_with_branches(

@@ -82,3 +82,5 @@ def test_stretches_of_a_loop_with_branches_have_its_branches() -> None:
     assert "branch" in found.message
     (plain,) = _found(under(FRAME, alike), "TDY404")
     assert plain.severity == Severity.WARNING
+    at_no_line = _found(walk + "aten::mm\n" + _rounds(_SELECT, "aten::exp\n"), "TDY404")
+    assert {each.severity for each in at_no_line} == {Severity.INFO, Severity.WARNING}
