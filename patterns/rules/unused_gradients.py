@@ -110,7 +110,8 @@ class UnusedGradients(Pattern):
     models that only give targets under `torch.no_grad()`, or detach their output.
     Cannot see: It misses frozen parts nearer to the loss than what is trained if their parameters
     have the shapes of trained ones, or those of tensors that the script computes with itself, as it
-    would with their gradients: outside of modules and of what a backward goes through. Optimizers
+    would with their gradients: outside of modules and of what a backward goes through. It misses
+    those of shapes that the script or a module updates in place, or that hooks take. Optimizers
     that keep parameters in other shapes, as sharded ones do, are not checked. In a trace that
     `tidy run` did not record it misses all that is nearer to the loss, and all of the shapes of
     trained ones, and does not know an optimizer that steps in no recorded step; lists of more than

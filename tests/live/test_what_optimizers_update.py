@@ -115,3 +115,60 @@ def test_residuals_of_a_weights_shape_are_no_use_of_its_gradient(
     any_share = {"TDY704": {"worth-a-word": 0}}
     findings = tidy.check(trace, select=["TDY704"], options=any_share).findings
     assert any("6 gradients" in each.message for each in findings) == found
+
+
+_TWO_PARTS = """\
+import torch
+from torch import nn
+
+body = nn.Sequential(*[each for _ in range(4) for each in (nn.Linear(64, 64), nn.Tanh())])
+head = nn.Linear(64, 10)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+data = torch.randn(16, 64)
+
+@torch.no_grad()
+def update(parameter):
+    parameter.sub_(parameter.grad, alpha=0.01)
+    parameter.grad = None
+
+class Rule(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rate = nn.Parameter(torch.tensor(0.01))
+
+    @torch.no_grad()
+    def forward(self, parameters):
+        for each in parameters:
+            each.sub_(each.grad * self.rate)
+            each.grad = None
+
+learned = Rule()
+{before}
+for _ in range(10):
+    head(body(data)).square().mean().backward()
+    {after}
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+_HOOK = "for each in body.parameters(): each.register_post_accumulate_grad_hook(update)"
+
+
+@pytest.mark.parametrize("framework", ["runtime", "torch"])
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        pytest.param("", "body.zero_grad()", True, id="nowhere"),
+        pytest.param(_HOOK, "pass", False, id="in-a-hook"),
+        pytest.param("", "learned(body.parameters())", False, id="in-a-module"),
+    ],
+)
+def test_what_hooks_and_modules_update_is_trained(
+    framework: str, before: str, after: str, found: bool, tmp_path: Path
+) -> None:
+    script = write_script(
+        tmp_path, _TWO_PARTS.replace("{before}", before).replace("{after}", after)
+    )
+    trace = record("--framework", framework, script.name, cwd=tmp_path).trace
+    any_share = {"TDY704": {"worth-a-word": 0}}
+    findings = tidy.check(trace, select=["TDY704"], options=any_share).findings
+    assert bool(findings) == found

@@ -58,6 +58,12 @@ def below(trace: Trace, rows: ArrayLike) -> Intervals:
     return Intervals(index, trace.subtree_end[index])
 
 
+def holds(trace: Trace, rows: Rows, inner: Rows) -> NDArray[np.bool_]:
+    """Tell for each tree row whether it, or any row below it, is among these ascending rows."""
+    ends = trace.subtree_end[rows]
+    return np.asarray(np.searchsorted(inner, ends) > np.searchsorted(inner, rows), np.bool_)
+
+
 def calls_of(trace: Trace, *names: str) -> Rows:
     """Calls of the CUDA or HIP runtime with one of these names; `*` stands for any text."""
     rows = trace.rows_named(*names)
@@ -96,9 +102,7 @@ def outermost_op_rows(trace: Trace, ops: Rows) -> Rows:
 
 def launches_any(trace: Trace, ops: Rows, work: Rows) -> NDArray[np.bool_]:
     """For each tree row whether it, or anything below it, launched any of this device work."""
-    launching = np.sort(trace.launching_ops(work))
-    first = np.searchsorted(launching, ops)
-    return np.asarray(np.searchsorted(launching, trace.subtree_end[ops]) > first, bool)
+    return holds(trace, ops, np.sort(trace.launching_ops(work)))
 
 
 def innermost(events: Sequence[Event]) -> list[Event]:

@@ -13,7 +13,8 @@ from tidy.trace.kept import kept
 
 from ..python.op_names import aten
 from .autograd import NODE, forward_links
-from .launches import below, outermost_rows, tree_rows
+from .hooks import ops_of_hooks
+from .launches import below, holds, outermost_rows, tree_rows
 from .walks import Dims, first_dims
 
 STEP = "Optimizer.step#*"
@@ -48,7 +49,8 @@ class UpdatedTensors(NamedTuple):
 
     Attributes:
         by_optimizers: what their operators take first, but for single numbers.
-        by_others: the same of updates in place elsewhere, as scripts and gradient scalers do them.
+        by_others: the same of updates in place elsewhere, as scripts and gradient scalers do them,
+            and all that hooks on gradients take.
         has_cut_lists: whether the shapes of a list of tensors were not recorded.
         empty_steps: how many steps of optimizers hold no operator.
     """
@@ -72,6 +74,7 @@ def updated_tensors(trace: Trace) -> UpdatedTensors:
         inputs = np.unique(trace.inputs_id[rows]).tolist()
         is_cut |= any(_is_cut(trace, each) for each in inputs)
         dims.append({each for one in inputs for each in first_dims(trace, one) if each})
+    dims[1] |= _all_dims(trace, ops_of_hooks(trace))
     return UpdatedTensors(dims[0], dims[1], is_cut, len(begins) - len(seen))
 
 
@@ -80,31 +83,32 @@ def computed_with(trace: Trace) -> set[Dims]:
     """Return the dims of what operators take that the script calls, beside layers and optimizers.
 
     These are what elementwise operators and norms take that no other operator calls. What makes a
-    node of the graph of a loss, as a residual does, takes no gradient and updates no parameter.
+    node of the graph of a loss, as a residual does, takes no gradient and updates no parameter;
+    nor does a residual in a module whose call runs no backward.
     """
     rows = outermost_rows(trace, tree_rows(trace, *sorted(_COMPUTES)))
     above = trace.parent[rows]
     is_inner = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
     own = _by_script(trace, np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace)))
-    shapes = (trace.inputs.shapes(each) for each in np.unique(trace.inputs_id[own]).tolist())
-    return {tuple(dims) for given in shapes for dims in given or () if is_dims(dims)}
+    modules = outermost_rows(trace, np.sort(tree_rows(trace, "nn.Module: *")))
+    of_layers = modules[~holds(trace, modules, tree_rows(trace, f"{NODE}*"))]
+    return _all_dims(trace, own[~below(trace, of_layers).contains(own)])
 
 
 def _by_script(trace: Trace, ops: Rows) -> Rows:
     """Return the operators that may update parameters or read gradients.
 
-    The engine's do not, nor those that a backward goes through, nor those in a call of a module,
-    unless a backward runs in that call, too.
+    The engine's do not, nor those that a backward goes through.
     """
-    nodes, modules = tree_rows(trace, f"{NODE}*"), tree_rows(trace, "nn.Module: *")
-    modules = outermost_rows(trace, np.sort(modules))
-    first, last = np.searchsorted(nodes, (modules, trace.subtree_end[modules]))
-    in_others = below(trace, nodes) | below(trace, modules[first == last])
-    ops = ops[~in_others.contains(ops)]
-    forward = forward_links(trace)[:, 1]
-    first, last = np.searchsorted(forward, (ops, trace.subtree_end[ops]))
-    by_script: Rows = ops[first == last]
+    ops = ops[~below(trace, tree_rows(trace, f"{NODE}*")).contains(ops)]
+    by_script: Rows = ops[~holds(trace, ops, forward_links(trace)[:, 1])]
     return by_script
+
+
+def _all_dims(trace: Trace, ops: Rows) -> set[Dims]:
+    """Return the dims of all tensors that operators take, but for those in lists."""
+    shapes = (trace.inputs.shapes(each) for each in np.unique(trace.inputs_id[ops]).tolist())
+    return {tuple(dims) for given in shapes for dims in given or () if is_dims(dims)}
 
 
 def _is_cut(trace: Trace, inputs: int) -> bool:
