@@ -54,13 +54,13 @@ def _looped(*parts: str, count: int = 4) -> str:
 class DiscardedGradients(Pattern):
     """Gradients are zeroed before an optimizer or the script has read them.
 
-    What it does: It looks at the memory that each backward takes for gradients. If `zero_grad`
-    gives all of it back, and between both no optimizer steps and no operator takes a tensor with
-    the shape of a gradient, the backward was in vain. It reports what happens in two thirds of
-    the steps and in three at least. It also finds calls of `zero_grad` that have nothing to clear,
-    as no backward ran since the last, if these take 2 % of the steps: they are info.
-    Why it costs: A backward takes about two thirds of a step. If the gradients were to be used the
-    model learns nothing from that batch.
+    What it does: It looks at the memory that each backward takes. If `zero_grad` gives all of it
+    back that is left, and between both no optimizer steps, no hook runs and no operator takes a
+    tensor with the shape of a gradient, the backward was in vain. It reports what happens in two
+    thirds of the steps and in three at least. It also finds calls of `zero_grad` that have nothing
+    to clear, as no backward ran since the last, if these take 2 % of the steps: they are info.
+    Why it costs: A backward takes about two thirds of a step. If the gradients were meant to train
+    the model, it learns nothing from that batch.
     Example: `loss.backward()`, then `optimizer.zero_grad()`, then `optimizer.step()`, recorded as
 
         autograd::engine::evaluate_function: torch::autograd::AccumulateGrad
@@ -71,13 +71,14 @@ class DiscardedGradients(Pattern):
     Instead: Call `zero_grad()` once, after the step or before the backward; with several backwards
     a step, before the first of them. Without use for a backward leave it out.
     Cannot see: It needs the memory that was taken and given back. It misses gradients that are
-    filled with zeros (TDY603 finds these fills), and a part of the gradients.
+    filled with zeros (TDY603 finds these fills), a part of the gradients, and backwards in which
+    hooks run or of which other memory stays, as the gradient of an input does.
     """
 
     code = "TDY709"
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.MEMORY, Capability.STEPS})
     fix = "call zero_grad() once a step, after step() or before backward()"
-    why_no_edit = "the calls may belong to several optimizers"
+    why_no_edit = "each optimizer may clear its own"
     most_steps = share(2 / 3, "what happens in so many of the steps is no exception")
     fewest_steps = Option(3, "fewer steps may be how a script begins", least=1)
     worth_a_word = word_share(0.02, "calls with nothing to clear")
@@ -146,7 +147,7 @@ def _first(each: _Unread) -> Event:
 
 def _unread(trace: Trace) -> Iterator[_Unread]:
     calls = calls_of(trace)
-    for walk, _ in cleared_gradients.unread(trace):
+    for walk in cleared_gradients.unread(trace):
         begun_ns, ended_ns = int(trace.start_ns[walk.nodes[0]]), int(trace.end_ns[walk.nodes[-1]])
         at = int(np.searchsorted(trace.start_ns[calls], begun_ns, side="right")) - 1
         is_called = at >= 0 and int(trace.end_ns[calls[at]]) >= ended_ns

@@ -55,6 +55,47 @@ attacked = inputs.clone().requires_grad_()
     model(attacked).square().mean().backward()
     attacked = attacked.detach() + 0.1 * attacked.grad.sign()
     optimizer.zero_grad()"""
+# The same, after `zero_grad`: the small gradient of the inputs stays.
+_ATTACKED_LATER = """\
+attacked = inputs[:1].clone().requires_grad_()
+    model(attacked).square().mean().backward()
+    optimizer.zero_grad()
+    attacked = (attacked + 0.1 * attacked.grad.sign()).detach()
+    model(attacked).square().mean().backward()"""
+_EXPLAINED = """\
+optimizer.zero_grad()
+    seen = model[:4](inputs[:32])
+    seen.retain_grad()
+    model[4:](seen).sum().backward()
+    important = (seen.detach() * seen.grad).relu()
+    del seen
+    optimizer.zero_grad()
+    model[4:](model[:4](inputs[:32]) * (1 + important)).square().mean().backward()"""
+_UPDATES = """\
+@torch.no_grad()
+def update(parameter):
+    parameter.add_(parameter.grad, alpha=-0.01)
+
+for each in model.parameters():
+    each.register_post_accumulate_grad_hook(update)
+"""
+_SUMS = """\
+information = {}
+for name, each in model.named_parameters():
+    information[name] = torch.zeros_like(each)
+
+    def sums(grad, name=name):
+        information[name] += grad.square()
+
+    each.register_hook(sums)
+"""
+_IN_A_HOOK = f"optimizer.zero_grad()\n    {_FIRST}\n    optimizer.zero_grad()"
+
+
+def _hooked(hook: str) -> str:
+    return _script(_IN_A_HOOK).replace("for step in range", f"{hook}\nfor step in range")
+
+
 _KEPT = "kept = [p.grad for p in model.parameters()]"
 
 CLEARED_LOOK_ALIKES = [
@@ -65,6 +106,27 @@ CLEARED_LOOK_ALIKES = [
         {"Optimizer.zero_grad#*": 20},
     ),
     LookAlike("TDY709", "attacked-inputs", _script(_ATTACKED), {"Optimizer.zero_grad#*": 10}),
+    LookAlike(
+        "TDY709",
+        "attacked-inputs-after-clearing",
+        _script(_ATTACKED_LATER, fault="; optimizer.step(); optimizer.zero_grad()"),
+        {"Optimizer.zero_grad#*": 20},
+    ),
+    LookAlike(
+        "TDY709", "activations-explained", _script(_EXPLAINED), {"Optimizer.zero_grad#*": 20}
+    ),
+    LookAlike(
+        "TDY709",
+        "updated-in-a-hook",
+        _hooked(_UPDATES),
+        {"Optimizer.zero_grad#*": 20},
+    ),
+    LookAlike(
+        "TDY709",
+        "summed-in-a-hook",
+        _hooked(_SUMS),
+        {"Optimizer.zero_grad#*": 20},
+    ),
     LookAlike(
         "TDY709",
         "gradients-of-tasks-are-kept",

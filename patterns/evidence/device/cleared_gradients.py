@@ -1,7 +1,8 @@
 """What calls of `zero_grad` do to gradients: drop them unread, or find none.
 
 backward            takes memory for the gradients
-zero_grad           gives all of it back, and neither an optimizer nor the script read it: unread
+zero_grad           gives all of it back, no other memory of the backward stays, and neither an
+                    optimizer, a hook nor the script read it: unread
 zero_grad           gives nothing back, fills nothing, and no backward ran since the last: needless
 """
 
@@ -18,24 +19,12 @@ from tidy.trace import Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 from tidy.trace.kept import kept
 
-from .launches import below, ops_in_no_op, outermost_rows, tree_rows
+from .autograd import calls_of
+from .hooks import ops_of_hooks
+from .launches import below, holds, ops_in_no_op, outermost_rows, tree_rows
 from .memory import CPU, devices_with_memory, of_device
 from .updates import STEP
 from .walks import ACCUMULATE, Walk, walks
-
-_ALL = 0.99  # of the bytes of gradients: those of another optimizer's parameters are left
-
-
-class Clearing(NamedTuple):
-    """Calls of `zero_grad`, but for those in steps of optimizers, as closures have them; by start.
-
-    Attributes:
-        rows: the outermost frame or range of each.
-        gives_back: how many bytes each gives back.
-    """
-
-    rows: Rows
-    gives_back: NDArray[np.int64]
 
 
 class _Memory(NamedTuple):
@@ -52,18 +41,11 @@ class _Memory(NamedTuple):
     call: NDArray[np.int64]
 
 
-@kept
-def clearing(trace: Trace) -> Clearing:
-    """Return all calls of `zero_grad`."""
-    calls, memory = _calls(trace), _given_back(trace)
-    nbytes = np.bincount(memory.call, memory.nbytes, len(calls)).astype(np.int64)
-    return Clearing(calls, nbytes)
-
-
-def unread(trace: Trace) -> Iterator[tuple[Walk, int]]:
-    """Yield each backward whose gradients all go unread, with the call that drops them."""
-    calls, memory = _calls(trace), _given_back(trace)
+def unread(trace: Trace) -> Iterator[Walk]:
+    """Yield each backward whose gradients a call of `zero_grad` drops and nothing uses."""
+    calls, memory, hooks = _calls(trace), _given_back(trace), ops_of_hooks(trace)
     steps_ns = np.sort(trace.start_ns[tree_rows(trace, STEP)])
+    hooks_ns = np.sort(trace.start_ns[hooks])
     for walk in walks(trace):
         begun_ns, ended_ns = int(trace.start_ns[walk.nodes[0]]), int(trace.end_ns[walk.nodes[-1]])
         own = slice(*np.searchsorted(memory.start_ns, (begun_ns, ended_ns)))
@@ -73,22 +55,27 @@ def unread(trace: Trace) -> Iterator[tuple[Walk, int]]:
         of_calls = np.bincount(memory.call[own], memory.nbytes[own])
         call = int(calls[of_calls.argmax()])
         cleared_ns = int(trace.start_ns[call])
-        if of_calls.max() < _ALL * nbytes or cleared_ns < ended_ns:
+        if of_calls.max() < nbytes or cleared_ns < ended_ns:
             continue
-        first, last = np.searchsorted(steps_ns, (begun_ns, cleared_ns))
-        if first == last and not _is_read(trace, walk, call, ended_ns):
-            yield walk, call
+        stepped, hooked = (
+            bool(np.diff(np.searchsorted(times, (begun_ns, cleared_ns)))[0])
+            for times in (steps_ns, hooks_ns)
+        )
+        if stepped or hooked or _outlives(trace, walk, call):
+            continue
+        if not _is_read(trace, walk, call, ended_ns):
+            yield walk
 
 
 def needless(trace: Trace) -> Rows:
     """Return the calls that have nothing to clear, where others have."""
-    calls, gives_back = clearing(trace)
-    filled = tree_rows(trace, "aten::zero_", "aten::_foreach_zero_")
-    fills = np.searchsorted(filled, trace.subtree_end[calls]) > np.searchsorted(filled, calls)
+    calls, memory = _calls(trace), _given_back(trace)
+    fills = holds(trace, calls, tree_rows(trace, "aten::zero_", "aten::_foreach_zero_"))
+    gives_back = np.isin(np.arange(len(calls)), memory.call)
     accumulated = np.sort(trace.start_ns[tree_rows(trace, ACCUMULATE)])
     count = np.searchsorted(accumulated, trace.start_ns[calls])
     is_again = np.diff(count, prepend=-1) == 0
-    empty: Rows = calls[is_again & ~fills & (gives_back == 0)]
+    empty: Rows = calls[is_again & ~fills & ~gives_back]
     return empty if gives_back.any() else empty[:0]
 
 
@@ -133,6 +120,28 @@ def _nbytes(trace: Trace, walk: Walk) -> int:
             return 0
         total += size * prod(shapes[0])
     return total
+
+
+def _outlives(trace: Trace, walk: Walk, call: int) -> bool:
+    """Tell whether memory that a backward took stays after it, but for what a call gives back.
+
+    That is a gradient of an input or of an activation, or what a hook keeps.
+    """
+    first, last = (int(each) for each in walk.nodes[[0, -1]])
+    backwards = calls_of(trace)
+    at = int(np.searchsorted(trace.start_ns[backwards], trace.start_ns[first], side="right")) - 1
+    ended_ns = int(trace.end_ns[last])
+    if at >= 0:  # the engine gives back the last of its own memory as it ends
+        ended_ns = max(ended_ns, int(trace.end_ns[backwards[at]]))
+    for device in (CPU, *devices_with_memory(trace)):
+        lives = of_device(trace, device)
+        own = slice(*np.searchsorted(lives.start_ns, (trace.start_ns[first], trace.end_ns[last])))
+        freed_ns = lives.freed_ns[own]
+        by_call = (freed_ns >= trace.start_ns[call]) & (freed_ns <= trace.end_ns[call])
+        on_track = trace.track_id[lives.row[own]] == trace.track_id[first]
+        if (on_track & (freed_ns > ended_ns) & ~by_call).any():
+            return True
+    return False
 
 
 def _is_read(trace: Trace, walk: Walk, call: int, ended_ns: int) -> bool:
