@@ -3,9 +3,10 @@
     python benchmarks/score_jobs.py build/jobs --make 22 --ranks 8
     python benchmarks/score_jobs.py build/jobs --rule
 
-It asks `tidy.jobs`; with `--rule` it reads TDY902 in what `tidy report --format json` says of each
-job. Another analysis is asked by `--command`, which is given the folder of a job and prints
-`{"ranks": [1], "cause": "slow-gpu"}`, or from Python by `score(jobs, judge)`.
+It asks for what a report says of the job; with `--rule` it reads TDY902 in what
+`tidy report --format json` says of each job. Another analysis is asked by `--command`, which is
+given the folder of a job and prints `{"ranks": [1], "cause": "slow-gpu"}`, or from Python by
+`score(jobs, judge)`.
 """
 
 from __future__ import annotations
@@ -26,22 +27,7 @@ from job_maker import PLANTS, JobOptions, make_job
 
 import tidy
 from tidy.errors import TidyError
-from tidy.jobs import (
-    Collectives,
-    LateCause,
-    RankWork,
-    align,
-    cause_of,
-    chain_of,
-    collectives_of,
-    lateness_of,
-    match,
-    rank_work,
-    replay_of,
-    slow_links,
-    waits_of,
-)
-from tidy.jobs import Verdict as LateVerdict
+from tidy.summary import Summary, job_of, summarise
 
 LEAST_COST = 0.01  # of the job: what costs less nobody needs to be told of
 _NAMED = re.compile(r"waits for \w+ (\d+),")
@@ -146,45 +132,39 @@ def ask_report(folder: Path) -> Verdict:
     return late_rank_verdict(json.loads(done.stdout))
 
 
+# What a reason says first tells the plant.
 _PLANT_OF = {
-    LateCause.LOADER: "slow-loader",
-    LateCause.SLOWER_KERNELS: "slow-gpu",
-    LateCause.MORE_WORK: "more-work",
-    LateCause.OTHER_WORK: "other-path",
-    LateCause.HOST: "slow-host",
-    LateCause.STALLS: "slow-host",
+    "with work that others do not do": "other-path",
+    "loading data": "slow-loader",
+    "more operations in products": "more-work",
+    "the same products take": "slow-gpu",
+    "its host": "slow-host",
+    "idles for": "slow-host",
 }
 # What stays and what passes have different names among the plants, and the same cause.
 _ALSO = {"gpu-throttle": "slow-gpu", "stall": "slow-host", "passing": "slow-host"}
 
 
 def ask_jobs(folder: Path) -> Verdict:
-    """Ask `tidy.jobs` about a job, from the tables and accounts of its ranks."""
-    tables, works = list[Collectives](), dict[int, RankWork]()
+    """Ask for what a report says of a job, from the summaries of its ranks."""
+    summaries = list[Summary]()
     for path in sorted(folder.glob("rank-*.json.gz")):
         try:
-            trace = tidy.load(path)
+            report = tidy.check(tidy.load(path), select="TDY901", savings="off")
         except TidyError:
             continue
-        tables.append(collectives_of(trace))
-        report = tidy.check(trace, select="TDY901", savings="off")
-        if report.accounts:
-            works[tables[-1].rank] = rank_work(report.accounts[0], len(trace))
-    matched = match(tables)
-    waits, chain = waits_of(matched, align(matched)), chain_of(matched)
-    lateness = lateness_of(matched, waits, chain)
-    named = (LateVerdict.STAYS_LATE, LateVerdict.PASSES)
-    late = [place for place, each in enumerate(lateness.verdicts) if each in named]
-    if not late:
-        slow = [frozenset(each.ranks) for each in slow_links(matched, waits)]
+        summaries.append(summarise(report))
+    job = job_of(summaries)
+    if job is None or job.replay is None:
+        return Verdict(frozenset())
+    if not job.late:
+        slow = [frozenset(each.ranks) for each in job.slow_links]
         return Verdict(slow[0], "slow-link") if slow else Verdict(frozenset())
-    ranks = frozenset(matched.ranks[late].tolist())
-    late_ns = float(np.nanmean(lateness.late_ns[late]))
-    beside = set(matched.ranks[matched.beside(late[0])].tolist()) - ranks
-    others = [works[rank] for rank in sorted(beside)]
-    cause = cause_of(works[min(ranks)], others, late_ns)
-    saving_ns = replay_of(matched, chain, waits).cost_ns(np.isin(matched.ranks, list(ranks)))
-    return Verdict(ranks, cause and _PLANT_OF[cause], saving_ns)
+    ranks = frozenset(rank for each in job.late for rank in each.ranks)
+    reason = job.late[0].reason
+    cause = next((plant for said, plant in _PLANT_OF.items() if said in reason), None)
+    saving_ns = job.replay.cost_ns(np.isin(job.matched.ranks, list(ranks)))
+    return Verdict(ranks, cause, saving_ns)
 
 
 def ask(command: str) -> Callable[[Path], Verdict]:
@@ -223,7 +203,7 @@ def main() -> None:
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="K")
     parser.add_argument("--pipeline", type=int, default=1, metavar="K")
     parser.add_argument("--rule", action="store_true", help="read TDY902 in reports")
-    parser.add_argument("--command", help="asked instead of tidy.jobs")
+    parser.add_argument("--command", help="asked instead of tidy")
     options = parser.parse_args()
     if options.make:
         names = "ranks", "steps", "tensor_parallel", "pipeline"

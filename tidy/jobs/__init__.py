@@ -16,7 +16,6 @@ replay.py     what a late rank costs the job
 links.py      groups and pairs with slow transfers
 parallelism.py   what groups are for
 bubbles.py    what stages of a pipeline wait for one another
-causes.py     why a rank is late, from accounts
 reasons.py    why a rank is late, from parts of any kind
 uneven.py     whether ranks are late by turns as they are given more to do
 words.py      ranks in words
@@ -24,7 +23,6 @@ heat_map.py   ranks against steps
 """
 
 from .bubbles import bubbles_ns
-from .causes import LateCause, RankWork, cause_of, does_more, rank_work
 from .chain import Chain, chain_of, excess_of
 from .clocks import Clocks, align
 from .heat_map import HeatMap, heat_map
@@ -49,30 +47,25 @@ __all__ = [
     "GroupTime",
     "HeatMap",
     "JobReplay",
-    "LateCause",
     "LateReason",
     "Lateness",
     "Matched",
     "MemberWaits",
     "ProcessGroup",
-    "RankWork",
     "SlowLink",
     "UnevenWork",
     "Verdict",
     "align",
     "bandwidth",
     "bubbles_ns",
-    "cause_of",
     "chain_of",
     "collectives_of",
-    "does_more",
     "excess_of",
     "heat_map",
     "judged",
     "lateness_of",
     "match",
     "parallelism_of",
-    "rank_work",
     "ranks_text",
     "reason_of",
     "replay_of",

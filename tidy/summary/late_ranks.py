@@ -14,10 +14,8 @@ from ..jobs import (
     JobReplay,
     Lateness,
     Verdict,
-    does_more,
     reason_of,
 )
-from ..jobs.causes import NO_WORK
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
 from .summary import Summary
@@ -31,6 +29,10 @@ _MOST_OF_WAITING = 1.2
 _AT_ONCE_NS = 100_000
 # Parts that are no reason: what others make it wait for, and what says nothing.
 _NO_REASON = ("transfer", "rank-wait", "device-wait", "gap", "recording", "unknown")
+# Parts in which a rank does no work of its own.
+_NO_WORK = ("data-loading", "host-stall", "garbage-collection", "allocator")
+# Other work shows in more events: one of a step, by this share, and by times what others differ.
+_MORE_EVENTS, _MORE_THAN_OTHERS = 0.002, 3.0
 _LATE = (Verdict.STAYS_LATE, Verdict.PASSES)
 _HOST = "its host launches them late"
 _WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
@@ -203,7 +205,7 @@ def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> s
         return ""
     account, more = known[0], time_text(found.more_ns)
     its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
-    works = found.part not in {_name(each) for each in account.parts if each.cause in NO_WORK}
+    works = found.part not in {_name(each) for each in account.parts if each.cause in _NO_WORK}
     is_more = works and _does_more_events(summaries)
     with_more = ", with work that others do not do" if is_more else ""
     if found.part == _COMPUTE:
@@ -223,7 +225,9 @@ def _does_more_events(summaries: Sequence[Summary]) -> bool:
         if each.run.window_event_count is None:
             return False
         events.append(each.run.window_event_count / max(len(each.run.window.steps), 1))
-    return does_more(events[0], events[1:])
+    most = max(events[1:])
+    least = max(_MORE_THAN_OTHERS * (most - min(events[1:])), _MORE_EVENTS * most, 1.0)
+    return events[0] - most >= least
 
 
 def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
