@@ -14,7 +14,7 @@ from job_maker import JobOptions, make_job
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
-from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_files, reduce_rank
+from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_files, reduce_held
 from tidy.summary import decode, encode
 
 from ..cli.command import EXAMPLES, Result, tidy
@@ -157,12 +157,13 @@ def test_no_step_is_a_step_of_none(job: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_file_becomes_one_summary(job: Path) -> None:
     file = RankFile(str(job / "rank-0001.json.gz"))
-    reduced = reduce_rank(file, RankSettings())
+    reduced, _ = reduce_held(None, file, RankSettings())
     assert isinstance(reduced, rank.ReducedRank)
     summary = decode(reduced.content, file.path)
     assert (summary.run.rank, summary.origin.name) == (1, "rank-0001.json.gz")
     assert encode(summary) == reduced.content
-    problem = reduce_rank(RankFile(str(job / "z-broken.json")), RankSettings())
+    broken = RankFile(str(job / "z-broken.json"))
+    problem, _ = reduce_held(None, broken, RankSettings())
     assert isinstance(problem, rank.Problem)
     assert "traceEvents is no list" in problem.text
 

@@ -9,7 +9,7 @@ folder.py     all files: which are traces, which hold the same steps, and their 
 """
 
 from .folder import Reduced, is_few, reduce_files
-from .rank import Problem, RankFile, RankSettings, ReducedRank, reduce_rank
+from .rank import Problem, RankFile, RankSettings, ReducedRank, reduce_held
 
 __all__ = [
     "Problem",
@@ -19,5 +19,5 @@ __all__ = [
     "ReducedRank",
     "is_few",
     "reduce_files",
-    "reduce_rank",
+    "reduce_held",
 ]

@@ -1,6 +1,6 @@
 """One file of one rank: read, checked and reduced to its summary, where the file lies.
 
-`reduce_rank` does it at once. What the ranks of a job say of each other comes between reading and
+`reduce_held` does it at once. What the ranks of a job say of each other comes between reading and
 reducing, so that the same is done in three calls, too: `look_at` reads and runs the rules,
 `found_keys` judges with what the other ranks tell, and `reduce_held` weighs. Each leaves what it
 holds of the file to the next; if that is lost, as with the process that had it, the next one reads
@@ -189,21 +189,15 @@ class HeldRank:
 _made: list[tuple[RankSettings, CheckSettings]] = []
 
 
-def reduce_rank(
-    file: RankFile, settings: RankSettings, compared: Compared | None = None
-) -> ReducedRank | Problem:
-    """Read, check and reduce one file to its summary.
-
-    Args:
-        compared: what other ranks tell of it; None for what it tells by itself.
-    """
-    return reduce_held(None, file, settings, compared)[0]
-
-
 def reduce_held(
     held: HeldRank | None, file: RankFile, settings: RankSettings, compared: Compared | None = None
 ) -> tuple[ReducedRank | Problem, None]:
-    """Do what `reduce_rank` does with what is held of a file, and leave nothing."""
+    """Reduce a file to its summary, with what is held of it, and leave nothing.
+
+    Args:
+        held: what calls before left; None to read and check the file.
+        compared: what other ranks tell of it; None for what it tells by itself.
+    """
     try:
         report = _judged(held, file, settings, compared).report
     except _Failed as failed:
