@@ -71,12 +71,15 @@ def _columns(
     return windows.reshape(len(x), groups, rows, math.prod(out))
 
 
-def _is_last(batch: int, weight: Ints) -> bool:
+def _is_last(batch: int, weight: Ints, out: Ints) -> bool:
     """Whether products are of the whole batch at once, with the batch behind the windows.
 
-    Columns are then copied in longer runs, for which inputs and outputs have to be turned.
+    Columns are then copied in longer runs, for which inputs and outputs have to be turned. By
+    measurement that pays where windows are few beside what each of them multiplies and adds.
     """
-    return batch >= 8 and math.prod(weight[1:]) > weight[0]
+    filters, *each = weight
+    windows, fits = math.prod(out), batch >= 8 and math.prod(weight[2:]) > 1
+    return fits and windows <= 256 and filters * windows <= 12 * math.prod(each)
 
 
 def _by_groups(g: Any, groups: int, last: bool) -> Any:
@@ -120,7 +123,8 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
     for what, t in (("weight", w), ("bias", bias)):
         told = f"Input type ({x.dtype}) and {what} type should be the same"
         check(t is None or x.dtype == t.dtype, told, ValueError)
-    out, last = _lengths(x.shape[2:], w.shape[2:], *how[:3]), _is_last(len(x), w.shape)
+    out = _lengths(x.shape[2:], w.shape[2:], *how[:3])
+    last = _is_last(len(x), w.shape, out)
     where: Any = (*how, out, last)
     found = w.reshape(groups, w.shape[0] // groups, -1) @ _columns(x, w.shape[2:], *where)
     if last:
@@ -135,7 +139,7 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
 def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
     stride, padding, dilation, groups = how
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
-    per_group, last = w.reshape(groups, w.shape[0] // groups, -1), _is_last(n, w.shape)
+    per_group, last = w.reshape(groups, w.shape[0] // groups, -1), _is_last(n, w.shape, out)
     columns = per_group.swapaxes(1, 2) @ _by_groups(g, groups, last)
     size = (groups * w.shape[1], math.prod(kernel), *out)
     columns = np.moveaxis(columns.reshape(*size, n), -1, 0) if last else columns.reshape(n, *size)
@@ -146,7 +150,7 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
 
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
-    last = _is_last(len(g), shape)
+    last = _is_last(len(g), shape, g.shape[2:])
     where: Any = (*how, g.shape[2:], last)
     found = _by_groups(g, how[-1], last) @ _columns(x, shape[2:], *where).swapaxes(-1, -2)
     return (found if last else found.sum(0)).reshape(shape)

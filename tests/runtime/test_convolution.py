@@ -13,6 +13,16 @@ CASES = [
     (2, 4, 8, 4, 3, 1, 1),
     (3, 2, 4, 2, 2, 2, 2),
 ]
+# Batch, channels, size, filters, kernel, stride, padding: both orders of computing, kernels of one
+# element, and the first layer of a network.
+SUMS = [
+    (9, 8, 4, 2, 3, 1, 1),
+    (9, 2, 12, 8, 3, 1, 1),
+    (9, 6, 5, 3, 1, 1, 0),
+    (9, 6, 5, 3, 1, 2, 0),
+    (8, 3, 20, 4, 7, 2, 3),
+    (2, 3, 20, 4, 7, 2, 3),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -40,4 +50,30 @@ def test_a_batch_is_convolved_as_its_samples_are(case: tuple[int, ...], batch: i
     of_samples = rt.autograd.grad(alone, (x, weight, bias), list(given.unbind()))
     for one, other in zip(of_batch, of_samples, strict=True):
         assert one.is_contiguous()
+        assert np.allclose(one, other)
+
+
+@pytest.mark.parametrize("case", SUMS, ids=str)
+def test_a_convolution_is_the_sum_over_its_windows(case: tuple[int, ...]) -> None:
+    """Output and gradients, against a loop over the elements of the kernel."""
+    batch, channels, size, filters, kernel, stride, padding = case
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((batch, channels, size, size))
+    weight = rng.standard_normal((filters, channels, kernel, kernel))
+    inputs = [rt.from_numpy(a).requires_grad_() for a in (x, weight)]
+    found = rt.nn.functional.conv2d(*inputs, None, stride, padding)
+    out = (size + 2 * padding - kernel) // stride + 1
+    given = rng.standard_normal((batch, filters, out, out))
+    wide = np.pad(x, ((0, 0), (0, 0), *[(padding, padding)] * 2))
+    wanted, to_x, to_weight = np.zeros_like(given), np.zeros_like(wide), np.zeros_like(weight)
+    for i in range(kernel):
+        for j in range(kernel):
+            met = np.s_[..., i : i + stride * out : stride, j : j + stride * out : stride]
+            wanted += np.einsum("nchw,fc->nfhw", wide[met], weight[..., i, j])
+            to_x[met] += np.einsum("nfhw,fc->nchw", given, weight[..., i, j])
+            to_weight[..., i, j] = np.einsum("nfhw,nchw->fc", given, wide[met])
+    assert np.allclose(found.detach(), wanted)
+    gradients = rt.autograd.grad(found, inputs, rt.from_numpy(given))
+    inner = np.s_[..., padding : padding + size, padding : padding + size]
+    for one, other in zip(gradients, (to_x[inner], to_weight), strict=True):
         assert np.allclose(one, other)
