@@ -6,10 +6,10 @@ Where to read first: dataloader.py (who hands out what), then worker.py (the oth
 # ruff: noqa: F401, I001
 
 from .dataloader import DataLoader
-from .dataset import BatchSampler, ConcatDataset, Dataset, IterableDataset, RandomSampler, Sampler
-from .dataset import DistributedSampler, SequentialSampler, Subset, SubsetRandomSampler
-from .dataset import TensorDataset, WeightedRandomSampler, default_collate, default_convert
-from .dataset import random_split
+from .dataset import BatchSampler, ChainDataset, ConcatDataset, Dataset, DistributedSampler
+from .dataset import IterableDataset, RandomSampler, Sampler, SequentialSampler, Subset
+from .dataset import SubsetRandomSampler, TensorDataset, WeightedRandomSampler, default_collate
+from .dataset import default_convert, random_split
 from .worker import get_worker_info
 
 __all__ = [name for name, x in globals().items() if hasattr(x, "__module__") and name[0] != "_"]
