@@ -70,7 +70,7 @@ def test_time_that_follows_the_tokens_is_uneven_work(seed: int) -> None:
 def test_what_a_rank_has_more_of_in_all_steps_is_not_uneven_work() -> None:
     """Nor is what ranks of another role have: both are in neither share nor time."""
     random = np.random.default_rng(0)
-    tokens = 1e4 + random.integers(0, 1_000, (8, 20))
+    tokens = random.integers(10_000, 11_000, (8, 20)).astype(float)
     late = 2_000 * np.array(
         [tokens[rank] - np.median(np.delete(tokens, rank, 0), axis=0) for rank in range(8)]
     )

@@ -22,6 +22,7 @@ from ..cli.traces import clean, loop, write
 from ..cli.traces import rank as of_rank
 from ..endings import ENDINGS, needs_proc, run_alone, wait_until_over
 from ..environment import SOAK
+from .comparing import COMPARES
 
 _FORMS = ("text", "json", "sarif", "markdown", "github")
 _METHODS = ["fork", "spawn"] if hasattr(os, "fork") else ["spawn"]
@@ -283,32 +284,6 @@ def test_the_usual_method_is_one_of_both() -> None:
     assert best_method() in ("fork", "spawn")
 
 
-_COMPARES = '''
-from tidy import Pattern
-from tidy.patterns.base import Match
-
-class Odd(Pattern):
-    """Says of ranks what cannot be sent."""
-    code, needs, compares_ranks, fix = "ABC124", frozenset(), True, "none"
-
-    def find(self, trace):
-        return []
-
-    def find_on_ranks(self, traces):
-        return [
-            [Match([], message=Said("it is odd"), location=None)] if trace.info.rank in OF else []
-            for trace in traces
-        ]
-
-class Said(str):
-    def __reduce__(self):
-        HOW
-
-def fails():
-    raise ValueError("no")
-'''
-
-
 @pytest.mark.usefixtures("_always")
 @pytest.mark.parametrize("how", ['raise TypeError("no")', "return fails, ()"])
 @pytest.mark.parametrize("of", ["", "[1]"])
@@ -317,7 +292,7 @@ def test_a_rule_that_says_what_cannot_be_sent(
 ) -> None:
     """Or not be received, of all ranks or of one: this process finishes these, and reads none."""
     _method(monkeypatch, _METHODS[0])
-    rule = _COMPARES.replace("OF", of or "[0, 1, 2, 3]").replace("HOW", how)
+    rule = COMPARES.replace("OF", of or "[0, 1, 2, 3]").replace("HOW", how)
     (tmp_path / "odd.py").write_text(rule, "utf-8")
     more = "--patterns", str(tmp_path / "odd.py"), "--format", "json"
     expected = _report(job, *more)
@@ -342,7 +317,7 @@ def test_what_goes_wrong_with_a_file_that_stays_here_is_one_line(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _method(monkeypatch, _METHODS[0])
-    rule = _COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
+    rule = COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
     (tmp_path / "odd.py").write_text(rule, "utf-8")
     parent, judged = os.getpid(), rank._judged
 
@@ -361,7 +336,7 @@ def test_what_goes_wrong_with_a_file_that_stays_here_is_one_line(
 
 
 def test_the_pool_forgets_what_stays_here(job: Path, tmp_path: Path) -> None:
-    rule = _COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
+    rule = COMPARES.replace("OF", "[1]").replace("HOW", 'raise TypeError("no")')
     (tmp_path / "odd.py").write_text(rule, "utf-8")
     paths = [str(job / f"rank-{number:04}.json.gz") for number in range(4)]
     asked = list[pool.FileCall]()

@@ -264,10 +264,10 @@ def _uneven(matched: Matched, lateness: Lateness, flops: Floats) -> UnevenWork |
 
 def _why_uneven_is_not_told(ranks: Sequence[int], flops: Floats) -> str:
     """Say on which ranks the work of all steps is not known; "" if on none, or on all."""
-    lacks = np.isnan(flops).all(axis=1)
-    if not lacks.any() or lacks.all():
+    lacks = np.flatnonzero(np.isnan(flops).all(axis=1)).tolist()
+    if not lacks or len(lacks) == len(ranks):
         return ""
-    some = ranks_text([rank for rank, is_so in zip(ranks, lacks, strict=True) if is_so], ranks)
+    some = ranks_text([ranks[place] for place in lacks], ranks)
     return f"the operations of products are not known on {some}"
 
 
