@@ -72,9 +72,10 @@ def step_flops_of(tables: Sequence[Collectives], matched: Matched, steps: Ints) 
     """Return the operations of products in each step, NaN if not known; shape (r, s).
 
     Args:
-        tables: of each rank, by their places in `matched`.
+        tables: of each rank, as `match` was given them.
         steps: numbers of steps as `matched` has them, ascending; shape (s,).
     """
+    tables = sorted(tables, key=lambda each: each.rank)  # as their places in `matched` are
     flops = [
         np.full(len(each), -1, np.int64) if each.step_flops is None else each.step_flops
         for each in tables
