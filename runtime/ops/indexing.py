@@ -317,8 +317,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 def _as_mask(key: Any, left: list[Any], view: Tensor) -> Tensor | None:
     """Return an index's only tensor as a mask of the view; None if it is none, or not the only."""
     found = [x for x in _parts_of(key) if isinstance(_plain(x), np.ndarray)]
+    if len(found) != 1:
+        return None
     mask = found[0] if isinstance(found[0], Tensor) else wrap(np.asarray(found[0]))
-    if len(found) > 1 or mask.array.dtype.kind != "b":
+    if mask.array.dtype.kind != "b" or mask.array.ndim != sum(x is not None for x in left):
         return None
     mask = mask.reshape((*mask.array.shape, *(1,) * (view.array.ndim - len(left))))
     return mask.to(device_like(view)) if storages else mask

@@ -65,6 +65,7 @@ REFUSED = [
     "x.copy_(x[0])",
     "x.__setitem__(i, x[1])",
     "x.__setitem__(x > 1, x[:2])",
+    "x.__setitem__((False, x > 1), x[0])",
 ]
 WRITTEN = {
     "x.add_(x)": [0, 2, 4, 6],
