@@ -9,7 +9,6 @@ module, path or Namespace is a pickle inside, which `load` reads with `weights_o
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 from argparse import Namespace
@@ -25,6 +24,7 @@ import numpy as np
 
 from .accelerator import is_available
 from .core import dtypes
+from .core.device import Device
 from .engine.hooks import check
 from .engine.tensor import Size, Tensor, wrap
 
@@ -98,6 +98,8 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, obj: Any) -> Any:
         """Return class and place of a tensor, with which `_Unpickler` finds it again."""
+        import json
+
         from .nn.parameter import Parameter
 
         if type(obj) not in (Tensor, Parameter) or _is_opaque(obj.dtype):
@@ -153,7 +155,7 @@ class _Reader:
         elif callable(wanted):
             storage = wanted(wrap(memory), saved)
             wanted = None if storage is None else storage.device
-        return saved if wanted is None else str(wanted)
+        return saved if wanted is None else str(Device(wanted))
 
     def _on_device(self, number: int, where: str) -> Any:
         check(is_available() or not where.startswith("cuda"), _ELSEWHERE)
@@ -171,6 +173,8 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         """Return a tensor that `_Pickler` told of."""
+        import json
+
         kind, content = pid
         return self.reader.tensor(kind, json.loads(content))
 
@@ -228,6 +232,7 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 def _write(obj: Any, file: Any) -> None:
+    import json
     from zipfile import ZipFile
 
     files: dict[int, Any] = {}
@@ -271,6 +276,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         UnpicklingError: there is a module in it, and `weights_only`.
         ImportError, AttributeError: the class of a module in it is not where it was.
     """
+    import json
     from zipfile import ZipFile
 
     if isinstance(f, (str, os.PathLike)):
