@@ -40,11 +40,19 @@ def _between(x: Any, low: Any, high: Any) -> Any:
 def _gelu(x: Any, approximate: str) -> Any:
     if approximate not in _SHARES:
         raise ValueError("approximate argument must be either none or tanh.")
-    return _in_blocks(lambda x: x * _gelu_share(x, x * x, approximate), _floats(x))
+    return _in_blocks(lambda x: _gelu_block(x, approximate), _floats(x))
+
+
+def _gelu_block(x: Any, approximate: str) -> Any:
+    near = np.clip(x, -_FAR, _FAR)
+    return x * _gelu_share(near, near * near, approximate)
 
 
 def _gelu_back(grad: Any, x: Any, approximate: str) -> Any:
     return _in_blocks(lambda grad, x: _gelu_block_back(grad, x, approximate), grad, x)
+
+
+_FAR = 100  # from where on Phi is 0 or 1, and powers of it are within float32
 
 
 def _gelu_share(x: Any, square: Any, approximate: str) -> Any:
@@ -69,6 +77,7 @@ _SHARES = {
 
 def _gelu_block_back(grad: Any, x: Any, approximate: str) -> Any:
     """`x Phi(x)` has the slope `Phi + x phi`."""
+    x = np.clip(x, -_FAR, _FAR)
     found = x * x
     share = _gelu_share(x, found, approximate)
     if approximate == "none":
