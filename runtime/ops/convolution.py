@@ -318,7 +318,7 @@ def _max_pooled(n: int, x: Tensor, kernel: Any, stride: Any, *how: Any) -> Any:
     places = _windows(n, x, kernel, stride, *how[:2])
     found = _batched(aten.max_pool2d_with_indices, n, x, *places, how[2])
     if not x.array.flags.c_contiguous:
-        found = found.__class__(*(in_layout_of(x, y) for y in found))
+        found = tuple(in_layout_of(x, y) for y in found)
     return found if how[3] else found[0]
 
 
@@ -327,12 +327,14 @@ def _avg_pooled(n: int, x: Tensor, kernel: Any, stride: Any, pad: Any, *how: Any
     check(divisor != 0, "divisor must be not zero")
     places = _windows(n, x, kernel, stride, pad, 1)
     more = _beyond(x.array.shape[-n:], *places) if ceil else (0,) * n
-    return _batched(aten.avg_pool2d_nd, n, x, *places[:3], more, not padded, divisor)
+    found = _batched(aten.avg_pool2d_nd, n, x, *places[:3], more, not padded, divisor)
+    kept = found.array.flags.c_contiguous or (n == 2 and x.array.ndim == 4)
+    return found if kept else found.contiguous()  # in PyTorch only batches of images stay so
 
 
 def _adaptive(n: int, x: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` bins along each dimension."""
-    sizes = _spread(output_size, n)
+    given, sizes = x, _spread(output_size, n)
     check(x.array.ndim >= n + 1, f"Input dimension should be at least {n + 1}", ValueError)
     check(len(sizes) == n, f"output_size must have {n} numbers, not {sizes}")
     check(min(s or 0 for s in sizes) >= 0, "elements of output_size must not be negative")
@@ -345,7 +347,7 @@ def _adaptive(n: int, x: Tensor, output_size: Any) -> Tensor:
             inside = (place >= i * size // out) & (place < -((i + 1) * size // -out))
             bins = wrap((inside / inside.sum(0)).astype(x.array.dtype))
             x = (x.movedim(d, -1) @ bins).movedim(-1, d) if d != -1 else x @ bins
-    return x
+    return in_layout_of(given, x.contiguous()) if n == 2 else x.contiguous()
 
 
 _WINDOWS = """
@@ -359,7 +361,7 @@ avg_pool{n}d(self, kernel_size, stride = None, padding = 0, ceil_mode: bool = Fa
     := _avg_pooled({n}, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     divisor_override)
 adaptive_avg_pool{n}d(self, output_size)
-    := in_layout_of(self, _adaptive({n}, self, output_size).contiguous())"""
+    := _adaptive({n}, self, output_size)"""
 _ROWS = r"""
 [wide]
 convolution(self, weight, bias: number, *how: any) = _conv(self, weight, bias, *how)

@@ -77,7 +77,7 @@ def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return self
     told = f"result type Float can't be cast to the desired output type {self.array.dtype}"
-    check(self.array.dtype.kind in "fcV", told)
+    check(self.array.dtype.kind in "fcV" or p == 1, told)
     scale = current().uncounted(_kept, self.array.shape, p)  # to draw is a part of the kernel
     mask = wrap(scale.astype(self.array.dtype))
     return aten.native_dropout_masked(self, mask) if storages else aten.mul(self, mask)

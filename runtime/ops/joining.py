@@ -22,7 +22,7 @@ def _cat(self: Any, dim: int) -> Any:
     scalars = any(a.ndim == 0 for a in arrays)
     check(not scalars, "zero-dimensional tensor cannot be concatenated", ValueError)
     found = np.concatenate(arrays, dimension(dim, arrays[0].ndim), dtype=result_dtype(*self))
-    return laid_alike(found, arrays)
+    return laid_alike(found, self)
 
 
 def _cat_back(grad: Tensor, shapes: Any, dim: int) -> list[Tensor]:

@@ -68,7 +68,8 @@ def _largest(x: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
 
 
 def _adaptive_max(n: int, x: Tensor, output_size: Any, with_indices: bool) -> Any:
-    found = tuple(in_layout_of(x, y) for y in _batched(_largest, n, x, output_size))
+    found = _batched(_largest, n, x, output_size)
+    found = tuple(in_layout_of(x, y) for y in found) if n == 2 else found
     return found if with_indices else found[0]
 
 

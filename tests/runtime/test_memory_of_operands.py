@@ -35,6 +35,13 @@ def _image() -> Any:
         (lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"), (126, 42, 7, 1)),
         (lambda x: F.adaptive_avg_pool2d(x, 2), (12, 1, 6, 3)),
         (lambda x: F.adaptive_max_pool2d(x, 2), (12, 1, 6, 3)),
+        (lambda x: F.adaptive_avg_pool3d(x, 2), (8, 4, 2, 1)),
+        (lambda x: torch.cat([x, torch.zeros(0)], 1), (60, 20, 5, 1)),
+        (lambda x: torch.cat(x.chunk(3, 1), 1), LAST),
+        (lambda x: torch.cat([x, x[:, :1]], 1), (80, 1, 20, 4)),
+        (lambda x: F.avg_pool2d(x[0], 2), (4, 2, 1)),
+        (lambda x: F.max_pool2d(x[0], 2), (4, 2, 1)),
+        (lambda x: F.max_pool2d(x[0], 2, return_indices=True)[0], (4, 2, 1)),
     ],
 )
 def test_images_in_channels_last(run: Any, strides: tuple[int, ...]) -> None:
@@ -47,6 +54,37 @@ def test_images_in_channels_last(run: Any, strides: tuple[int, ...]) -> None:
     assert tuple(found.stride()) == strides
     if not isinstance(run, torch.nn.Dropout):  # which draws in the order of memory
         np.testing.assert_allclose(found.detach(), wanted.detach(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["avg_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d"])
+def test_means_and_bins_of_volumes_are_contiguous(name: str) -> None:
+    """Whatever the layout; `max_pool3d` keeps it."""
+    x = torch.randn(2, 3, 4, 4, 4).to(memory_format=torch.channels_last_3d)
+    found = getattr(F, name)(x, 2)
+    assert found.is_contiguous()
+    assert torch.allclose(found, getattr(F, name)(x.contiguous(), 2))
+    assert F.max_pool3d(x, 2).is_contiguous(memory_format=torch.channels_last_3d)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool])
+def test_dropout_of_all_integers_is_zero(dtype: Any) -> None:
+    """No float comes in; with another probability it is refused."""
+    assert not F.dropout(torch.ones(3, dtype=dtype), 1.0).any()
+    with pytest.raises(RuntimeError, match="result type Float"):
+        F.dropout(torch.ones(3, dtype=dtype), 0.5)
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gelu_of_large_numbers(approximate: str, dtype: Any) -> None:
+    """They stay, or become 0, without an overflow that numpy warns of."""
+    large = torch.finfo(dtype).max
+    x = torch.tensor([-large, -5000.0, 5000.0, large], dtype=dtype, requires_grad=True)
+    with np.errstate(over="raise"):
+        found = F.gelu(x, approximate=approximate)
+        found.backward(torch.ones(4, dtype=dtype))
+    assert torch.equal(found, x.clamp(min=0))
+    assert x.grad.tolist() == [0, 0, 1, 1]
 
 
 REFUSED = [

@@ -234,9 +234,22 @@ def last_format(array: Array) -> str:
     return word if array.transpose(_LAST[word]).flags.c_contiguous else ""
 
 
+def suggested_format(array: Array) -> str:
+    """Return the format that PyTorch suggests for results: `channels_last` of parts of it, too."""
+    word, least = {4: "channels_last", 5: "channels_last_3d"}.get(array.ndim, ""), 0
+    if not word or array.flags.c_contiguous:
+        return last_format(array)
+    for dim in reversed(_LAST[word]):
+        stride, size = array.strides[dim], array.shape[dim]
+        if size == 0 or stride < least or (dim == 0 and least == array.strides[1]):
+            return ""
+        least = stride * size
+    return word
+
+
 def laid_alike(made: Array, arrays: Any) -> Array:
-    """Return a result in channels_last if all operands are, else contiguous."""
-    word, *others = map(last_format, arrays) if made.ndim > 3 else [""]
+    """Return a result in channels_last if that is suggested for all operands, else contiguous."""
+    word, *others = map(suggested_format, arrays) if made.ndim > 3 else [""]
     alike = word and all(other == word for other in others)
     return in_format(made, word if alike else "contiguous_format", copy=False)
 
