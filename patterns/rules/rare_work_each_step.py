@@ -1,4 +1,4 @@
-"""TDY413: a checkpoint, a copy of the model, a picture or an evaluation, made in each step."""
+"""TDY413: a checkpoint, a copy of the model, a picture or an evaluation, made in most steps."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ _RETURNED = "aten::lift_fresh | float[16, 4]\n"
 
 
 class RareWorkEachStep(Pattern):
-    """What a run needs now and then is done in each step: checkpoints, copies, logs, evaluations.
+    """What a run needs now and then is done in most steps: checkpoints, copies, logs, evaluations.
 
     What it does: It finds places of the source that call `torch.save`, `safetensors`, copy tensors
     with `copy.deepcopy`, or log pictures, figures or histograms to TensorBoard, in two thirds of
     the steps and in three at least. Python between the copies of one model counts. It also finds
-    calls of the model in training that record no gradients and of which training uses nothing, as
+    calls of the model in training that record no gradients and of which nothing is used later, as
     an evaluation or a sample of text has them, if they take 5 % of the steps: they are info, since
     the script may decide by them.
     Why it costs: The step waits for it: tensors are copied one by one, from the GPU to the host,
@@ -79,8 +79,9 @@ class RareWorkEachStep(Pattern):
     `torch._foreach_copy_(kept, parameters)`.
     Cannot see: It knows these functions by name, and needs Python stacks for it. A thread or a
     process that saves meanwhile is left alone. Evaluations need shapes and memory; they are missed
-    if what they return has the size of something in training, or if the steps make tensors of
-    Python's or numpy's values, as those of an agent do that acts by its model.
+    if what they return or write to has the size of something used later, if a checkpoint runs the
+    model again, if batch norms update their statistics, or if the steps make tensors of Python's
+    or numpy's values, as those of an agent do that acts by its model.
     """
 
     code = "TDY413"

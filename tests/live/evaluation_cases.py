@@ -63,6 +63,56 @@ states = [[float(step + at)] * 48 for at in range(6)]
         actions = torch.tensor([act(state) for state in states])
         played = torch.tensor(states)"""
 
+# What a function computes without gradients, and training takes as a part of another tensor.
+_JOINED = """\
+@torch.no_grad()
+def guess():
+    return model(held_out)
+
+others, head = torch.randn(32, 8), nn.Linear(8, 8)
+"""
+_PART = """\
+@torch.no_grad()
+def guess():
+    return model(F.pad(inputs[:, :40], (0, 8)))
+"""
+_AVERAGED = """\
+averages = torch.zeros(96, 8)
+
+def average(at):
+    with torch.no_grad():
+        averages[at] = 0.6 * averages[at] + 0.4 * model(held_out[at]).softmax(1)
+"""
+_BANK = """\
+bank = torch.zeros(960, 8)
+
+def refresh(at):
+    with torch.no_grad():
+        bank[at] = F.normalize(model(inputs), dim=1)
+"""
+_BASELINE = """\
+with torch.no_grad():
+            baseline = model(held_out).logsumexp(1).mean()"""
+_STATISTICS = """\
+model.train()
+        with torch.no_grad():
+            model(held_out)
+        model.eval()"""
+_CHECKPOINTED = """\
+from torch.utils.checkpoint import checkpoint
+
+class WithLoss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs, labels):
+        return F.cross_entropy(self.model(inputs), labels)
+
+inputs.requires_grad_()
+with_loss = WithLoss()
+"""
+
 EVALUATION_CASES = [
     Case(
         "evaluated-in-each-step",
@@ -100,6 +150,63 @@ EVALUATION_LOOK_ALIKES = [
             more=" + F.cross_entropy(model(held_out[hard]), expected[hard])",
         ),
         {"aten::topk": 12},
+    ),
+    _alike(
+        "joined-with-others",
+        _script(
+            "both = torch.cat([others, guess()])",
+            more=" + head(both).square().mean()",
+            function=_JOINED,
+        ),
+        {"nn.Module: Sequential_0": 24},
+    ),
+    _alike(
+        "conditioned-on-itself",
+        _script(
+            "joined = torch.cat([inputs[:, :40], guess()], 1)",
+            more=" + F.cross_entropy(model(joined), labels)",
+            function=_PART,
+        ),
+        {"nn.Module: Sequential_0": 36},
+    ),
+    _alike(
+        "averages-of-each-sample",
+        _script(
+            "average(torch.randint(0, 96, (40,)))",
+            more=" + F.mse_loss(model(inputs).softmax(1), averages[torch.randint(0, 96, (48,))])",
+            function=_AVERAGED,
+        ),
+        {"aten::index_put_": 12},
+    ),
+    _alike(
+        "a-bank",
+        _script(
+            "refresh(torch.randint(0, 960, (48,)))",
+            more=" + (model(inputs + 0.1) @ bank.t()).logsumexp(1).mean()",
+            function=_BANK,
+        ),
+        {"aten::index_put_": 12},
+    ),
+    _alike(
+        "a-baseline",
+        _script(_BASELINE, more=" + (model(inputs).logsumexp(1) - baseline).square().mean()"),
+        {"aten::logsumexp": 24},
+    ),
+    _alike(
+        "statistics-of-batch-norm",
+        _script(
+            _STATISTICS,
+            made="model = nn.Sequential(nn.Linear(48, 64), nn.BatchNorm1d(64), nn.Linear(64, 8))",
+        ),
+        {"nn.Module: BatchNorm1d_0": 24},
+    ),
+    _alike(
+        "a-checkpoint",
+        _script(function=_CHECKPOINTED).replace(
+            "F.cross_entropy(model(inputs), labels)",
+            "checkpoint(with_loss, inputs, labels, use_reentrant=True)",
+        ),
+        {"nn.Module: WithLoss_0": 12},
     ),
     _alike(
         "evaluated-now-and-then", _script(after=f"step % 6 == 5 and {_IN_EACH}"), {"aten::eq": 2}

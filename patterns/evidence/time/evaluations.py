@@ -18,13 +18,17 @@ from tidy.trace.kept import kept
 
 from ..device import updates
 from ..device.autograd import NODE, calls_of, forward_links
-from ..device.launches import below, outermost_rows, tree_rows
+from ..device.launches import below, has_name, holds, outermost_rows, tree_rows
 from ..device.memory import CPU, devices_with_memory, of_device
 from ..python import frames, loops, places
+from ..python.op_names import aten
 
 _MOST, _FEWEST_STEPS = 2 / 3, 3  # of the steps
-_NUMBER_NBYTES = 8  # a loss that is kept to be logged
+_NUMBER_NBYTES = 8  # a loss that is kept to be logged, unless a forward takes it
 _BLOCK_NBYTES = 512  # in which allocators of devices give memory
+_VIEWS = aten("select slice narrow view t transpose unsqueeze detach")  # a part is written to
+_FILLS = aten("zero_ _foreach_zero_ fill_ normal_ uniform_ random_ bernoulli_ detach_ resize_")
+_ITEM_SIZES = sorted(set(ITEM_NBYTES.values()))
 _NEVER_NS = np.iinfo(np.int64).max
 _NEEDS = frozenset({Capability.SHAPES, Capability.MEMORY, Capability.STEPS})
 
@@ -93,7 +97,8 @@ def _without_gradients(trace: Trace, least: float) -> Rows:
     modules = np.sort(tree_rows(trace, "nn.Module: *"))
     modules = modules[loops.step_of(trace, trace.start_ns[modules]) >= 0]
     names = trace.name_id[modules]
-    is_trained = _holds(trace, modules, forward_links(trace)[:, 1])
+    forward = forward_links(trace)[:, 1]
+    is_trained = holds(trace, modules, forward)
     trained = [
         name
         for name in np.unique(names[is_trained]).tolist()
@@ -102,16 +107,21 @@ def _without_gradients(trace: Trace, least: float) -> Rows:
     rows = outermost_rows(trace, modules)
     rows = rows[np.isin(trace.name_id[rows], trained)]
     with_nodes = np.flatnonzero(trace.sequence_nr[: trace.tree_count] >= 0)
-    rows = rows[~_holds(trace, rows, with_nodes)]
-    others = tree_rows(trace, frames.FETCH, f"{NODE}*", updates.STEP)
+    rows = rows[~holds(trace, rows, np.union1d(with_nodes, _updates_of_statistics(trace)))]
+    # What runs again in a backward is a checkpoint, whose first run records no gradient.
+    again = modules[below(trace, tree_rows(trace, f"{NODE}*")).contains(modules)]
+    rows = rows[~np.isin(trace.name_id[rows], trace.name_id[again])]
+    others = np.append(tree_rows(trace, frames.FETCH, f"{NODE}*", updates.STEP), forward)
     alone: Rows = rows[~below(trace, others).contains(rows)]
     return alone
 
 
-def _holds(trace: Trace, rows: Rows, inner: Rows) -> NDArray[np.bool_]:
-    """Tell for each row whether one of these ascending rows is below it."""
-    ends = trace.subtree_end[rows]
-    return np.asarray(np.searchsorted(inner, ends) > np.searchsorted(inner, rows), np.bool_)
+def _updates_of_statistics(trace: Trace) -> Rows:
+    """Return where batch norms count their batches, as they do if they update their statistics."""
+    norms = below(trace, tree_rows(trace, "nn.Module: *BatchNorm*"))
+    counts = tree_rows(trace, "aten::add_", "aten::add")
+    found: Rows = counts[norms.contains(counts)]
+    return found
 
 
 def _stretches(trace: Trace, calls: list[Event], trained: Rows) -> _Stretches:
@@ -129,8 +139,7 @@ def _function_around(trace: Trace, call: int, trained: Rows) -> int:
     """Return the outermost function around a call that trains nothing, or the call itself."""
     row, above = call, int(trace.parent[call])
     while above >= 0 and trace.kind[above] == EventKind.PyCall:
-        first, last = np.searchsorted(trained, (above, trace.subtree_end[above]))
-        if first < last:
+        if holds(trace, np.array([above]), trained)[0]:
             break
         row, above = above, int(trace.parent[above])
     return row
@@ -142,43 +151,66 @@ def _trains_in(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
 
 
 def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
-    """Tell whether training may take memory that was taken in these functions, or after the calls.
+    """Tell whether anything may take what these calls left.
 
-    A tensor is known by its size, which may be another's.
+    That is memory taken in functions that stays after them, or after the calls until training
+    goes on, and tensors from elsewhere that are written to. A tensor is known by its size, which
+    may be another's.
     """
     ops = np.flatnonzero(trace.inputs_id[: trace.tree_count] >= 0)
     ops = ops[np.argsort(trace.start_ns[ops], kind="stable")]
     starts, trained_ns = trace.start_ns[ops], np.sort(trace.start_ns[trained])
-    begins = stretches.starts_ns
+    begins, ends = stretches.starts_ns, stretches.ends_ns
     until = np.append(begins[1:], _NEVER_NS)
-    at = np.searchsorted(trained_ns, stretches.ends_ns)
-    trains = np.append(trained_ns, _NEVER_NS)[at]
-    ends = stretches.ends_ns if stretches.are_functions else trains
+    # The locals of a function go after its end, and before the next operator.
+    following_ns = np.append(starts if stretches.are_functions else trained_ns, _NEVER_NS)
+    goes_on = following_ns[np.searchsorted(following_ns[:-1], ends)]
+    ends = ends if stretches.are_functions else goes_on
+    in_forward = np.isin(ops, forward_links(trace)[:, 1])
+    writes, views = _writes(trace, ops)
     for device in (CPU, *devices_with_memory(trace)):
         lives = of_device(trace, device)
-        at = np.searchsorted(begins, lives.start_ns, side="right") - 1
-        stays = (at >= 0) & (lives.start_ns < ends[at]) & (lives.freed_ns > trains[at])
-        stays &= lives.nbytes > _NUMBER_NBYTES
-        for stretch in np.unique(at[stays]).tolist():
-            first, last = np.searchsorted(starts, (trains[stretch], until[stretch]))
-            kept_nbytes = set(lives.nbytes[stays & (at == stretch)].tolist())
-            sizes = _sizes(trace, np.unique(trace.inputs_id[ops[first:last]]))
-            if device != CPU:
-                sizes = {-(-size // _BLOCK_NBYTES) * _BLOCK_NBYTES for size in sizes}
-            if sizes & kept_nbytes:
+        takes = np.searchsorted(lives.start_ns, (begins, ends)).T
+        for stretch, (first, last) in enumerate(takes.tolist()):
+            times_ns = (begins[stretch], ends[stretch], goes_on[stretch], until[stretch])
+            begin, end, after, stop = np.searchsorted(starts, times_ns).tolist()
+            nbytes = lives.nbytes[first:last]
+            left = set(nbytes[lives.freed_ns[first:last] > goes_on[stretch]].tolist())
+            if writes[begin:end].any():
+                written = ops[begin:end][(writes | views)[begin:end]]
+                left |= _sizes(trace, written, device) - set(nbytes.tolist())
+            later = ops[after:stop]
+            numbers = {each for each in left if each <= _NUMBER_NBYTES}
+            if numbers and numbers & _sizes(trace, later[in_forward[after:stop]], device):
+                return True
+            if left > numbers and (left - numbers) & _sizes(trace, later, device):
                 return True
     return False
 
 
-def _sizes(trace: Trace, inputs: Rows) -> set[int]:
-    """The bytes of all tensors among these inputs."""
+def _writes(trace: Trace, ops: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which operators in no other write a result in place, and which make views."""
+    rows = np.sort(ops)
+    is_outer = np.isin(ops, outermost_rows(trace, rows[trace.kind[rows] == EventKind.TorchOp]))
+    names = trace.name_id[ops]
+    in_place = has_name(trace, "aten::*_") & ~has_name(trace, *_FILLS)
+    return is_outer & in_place[names], is_outer & has_name(trace, *_VIEWS)[names]
+
+
+def _sizes(trace: Trace, ops: Rows, device: int) -> set[int]:
+    """Return the bytes of memory of all tensors that these operators take."""
     sizes = set[int]()
-    for number in inputs.tolist():
+    for number in np.unique(trace.inputs_id[ops]).tolist():
         shapes, types = trace.inputs.shapes(number) or (), trace.inputs.dtypes(number) or ()
         for dims, dtype in zip(shapes, types, strict=False):
             if is_dims(dims) and dtype in ITEM_NBYTES:
                 sizes.add(prod(dims) * ITEM_NBYTES[dtype])
-    return sizes
+            elif dtype == "TensorList":  # of whatever types
+                lengths = {prod(each) for each in dims if is_dims(each)}
+                sizes |= {length * size for length in lengths for size in _ITEM_SIZES}
+    if device == CPU:
+        return sizes
+    return {-(-size // _BLOCK_NBYTES) * _BLOCK_NBYTES for size in sizes}
 
 
 def _comes_back(trace: Trace, call: Event, stretches: _Stretches) -> bool:
