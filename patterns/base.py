@@ -99,12 +99,14 @@ class Pattern:
 
     @classmethod
     def slug(cls) -> str:
-        """The name of the anti-pattern, from the class: `ForLoopIndexing` is for-loop-indexing."""
+        """Return the name of the anti-pattern, from the class: `ForLoopIndexing` is
+        for-loop-indexing.
+        """
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
     @classmethod
     def summary(cls) -> str:
-        """The first sentence of the docstring, on one line."""
+        """Return the first sentence of the docstring, on one line."""
         paragraph = (cls.__doc__ or "").strip().split("\n\n")[0]
         return " ".join(paragraph.split())
 
@@ -123,7 +125,7 @@ class Pattern:
         return self.summary()
 
     def find(self, trace: Trace) -> Matches:
-        """All matches. Rules that think in tables override this instead of `match`."""
+        """Find all matches. Rules that think in tables override this instead of `match`."""
         return self.by_place(self.matched_events(trace))
 
     def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Matches | Obstacle]:
@@ -143,7 +145,9 @@ class Pattern:
         return self.severity
 
     def cost_rows(self, event: Event) -> Iterable[int]:
-        """Rows whose time is the cost of one match: the event's own, unless a part of it is."""
+        """Return rows whose time is the cost of one match: the event's own, unless a part
+        of it is.
+        """
         return (event.row,)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
@@ -156,7 +160,7 @@ class Pattern:
     # -- helpers ----------------------------------------------------------------------------------
 
     def matched_events(self, trace: Trace) -> list[Event]:
-        """The events that `match` accepts, in order of the traversal."""
+        """Return the events that `match` accepts, in order of the traversal."""
         tree = trace.tree_count
         names = (self.triggers,) if isinstance(self.triggers, str) else self.triggers
         rows: Iterable[int] = trace.rows_named(*names) if names else range(tree)
@@ -256,22 +260,22 @@ class Pattern:
 
     @staticmethod
     def next_of(event: Event) -> Event | None:
-        """The sibling after."""
+        """Return the sibling after."""
         return event.next_sibling
 
     @staticmethod
     def prev_of(event: Event) -> Event | None:
-        """The sibling before."""
+        """Return the sibling before."""
         return event.previous_sibling
 
     @staticmethod
     def root_of(event: Event) -> Event:
-        """The event at the root of its tree."""
+        """Return the event at the root of its tree."""
         return event.root
 
     @staticmethod
     def go_up_until(event: Event, predicate: Callable[[Event], bool]) -> Event | None:
-        """The nearest of the event and its ancestors that satisfies `predicate`, or None."""
+        """Return the nearest of the event and its ancestors that satisfies `predicate`, or None."""
         if predicate(event):
             return event
         return next((above for above in event.ancestors() if predicate(above)), None)

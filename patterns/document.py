@@ -20,14 +20,14 @@ _MOST_LINES = 10
 
 
 def sections_of(pattern: type[Pattern]) -> dict[str, str]:
-    """The docstring by heading; what stands before the first heading is under ""."""
+    """Return the docstring by heading; what stands before the first heading is under ""."""
     first, *rest = _HEADING.split(inspect.cleandoc(pattern.__doc__ or ""))
     texts = {"": first, **dict(zip(rest[::2], rest[1::2], strict=True))}
     return {heading: text.strip("\n") for heading, text in texts.items()}
 
 
 def explain_text(pattern: type[Pattern], width: int = 80) -> str:
-    """The rule's documentation with one firing and one quiet example.
+    """Return the rule's documentation with one firing and one quiet example.
 
     Args:
         pattern: the rule.
@@ -65,7 +65,7 @@ def _filled(paragraph: str, width: int) -> str:
 
 
 def rules_page(patterns: Iterable[type[Pattern]]) -> str:
-    """All rules as one Markdown page."""
+    """Return all rules as one Markdown page."""
     listed = list(patterns)
     lines = [
         "# Rules",

@@ -104,7 +104,9 @@ AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
 def copy(
     what: str, *, op: str = "aten::copy_", call: str = "cudaMemcpyAsync", wait_us: int = 0
 ) -> str:
-    """An op that copies, such as "HtoD (Pinned -> Device) 20us 256B", and a wait for the copy."""
+    """Outline an op that copies, such as "HtoD (Pinned -> Device) 20us 256B", and a wait for the
+    copy.
+    """
     wait = f"cudaStreamSynchronize {wait_us}us" if wait_us else ""
     return under(op, under(call, f"=> Memcpy {what}"), wait)
 

@@ -86,7 +86,7 @@ class Option(Generic[Number]):
 
 
 def options_of(rule: type) -> dict[str, Option[Any]]:
-    """The options of a rule by name, in the order in which they are declared."""
+    """Return the options of a rule by name, in the order in which they are declared."""
     declared = {
         attribute: value
         for each in reversed(rule.__mro__)
@@ -117,7 +117,7 @@ def set_options(rule: Any, values: Mapping[str, Any]) -> None:
 
 
 def share(default: float, reason: str) -> Option[float]:
-    """An option that is a part of something, 0 to 1."""
+    """Declare an option that is a part of something, 0 to 1."""
     return Option(default, reason, most=1)
 
 

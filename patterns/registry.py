@@ -32,7 +32,8 @@ Options = Mapping[str, float]
 def load_patterns(
     extra: Sequence[str] = (), classes: Sequence[PatternClass] = ()
 ) -> list[PatternClass]:
-    """All rules by code: built in, from entry points, from `extra`, and `classes` themselves.
+    """Return all rules by code: built in, from entry points, from `extra`, and `classes`
+    themselves.
 
     Args:
         extra: files (`rules/mine.py`) or modules (`mine.rules`) that define subclasses of Pattern.
@@ -55,7 +56,7 @@ def load_patterns(
 
 @cache
 def load_builtin_patterns() -> tuple[PatternClass, ...]:
-    """The rules that come with tidy, by code."""
+    """Return the rules that come with tidy, by code."""
     rules = importlib.import_module("tidy.patterns.rules")
     modules = pkgutil.iter_modules(rules.__path__, rules.__name__ + ".")
     found = [p for m in modules for p in patterns_in(importlib.import_module(m.name))]
@@ -80,7 +81,7 @@ def _changed_ns(folder: str) -> int:
 
 
 def patterns_in(module: ModuleType) -> list[PatternClass]:
-    """The rules that a module defines, by name; helpers whose code is empty are left out."""
+    """Return the rules that a module defines, by name; helpers whose code is empty are left out."""
     return [
         each
         for _, each in sorted(vars(module).items())
@@ -100,7 +101,7 @@ def is_named(choice: str, code: str, name: str) -> bool:
 
 
 def split_choices(choices: str | Iterable[str]) -> list[str]:
-    """The choices in one text or in several, each with any number of them between commas.
+    """Return the choices in one text or in several, each with any number of them between commas.
 
     A text without any stays as it is, and names no rule: it is not the same as no choice.
 
@@ -121,7 +122,7 @@ def select_patterns(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
 ) -> list[PatternClass]:
-    """The rules chosen by code, prefix of a code or slug; `ignore` wins over `select`.
+    """Return the rules chosen by code, prefix of a code or slug; `ignore` wins over `select`.
 
     Raises:
         UnknownPattern: a choice names no rule.
@@ -135,7 +136,8 @@ def select_patterns(
 def matching_patterns(
     choices: str | Iterable[str], patterns: Sequence[PatternClass]
 ) -> list[PatternClass]:
-    """The rules with these codes, prefixes of codes or slugs, in order of the choices, each once.
+    """Return the rules with these codes, prefixes of codes or slugs, in order of the choices, each
+    once.
 
     Raises:
         UnknownPattern: a choice names no rule.
@@ -179,7 +181,7 @@ def _from_entry_point(entry_point: EntryPoint) -> list[PatternClass]:
 
 
 def load_source(source: str) -> list[PatternClass]:
-    """The rules of a file (`rules/mine.py`) or a module (`mine.rules`).
+    """Return the rules of a file (`rules/mine.py`) or a module (`mine.rules`).
 
     Raises:
         PatternLoadError: it does not load, or defines no rule.

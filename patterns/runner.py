@@ -24,12 +24,14 @@ from .evidence.device.obstacles import not_recorded
 
 
 def run_patterns(trace: Trace, patterns: Sequence[Pattern]) -> dict[str, Outcome]:
-    """The outcome of each rule by code. A rule that raises is `Crashed`; the others go on."""
+    """Run rules and return the outcome of each by code. A rule that raises is `Crashed`; the others
+    go on.
+    """
     return {pattern.code: run_pattern(trace, pattern) for pattern in patterns}
 
 
 def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[dict[str, Outcome]]:
-    """For each rank of a job the outcome of the rules that compare ranks, by code."""
+    """Run the rules that compare ranks; return their outcome by code for each rank of a job."""
     outcomes: list[dict[str, Outcome]] = [{} for _ in traces]
     for pattern in patterns:
         if pattern.compares_ranks:
@@ -39,7 +41,7 @@ def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[d
 
 
 def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
-    """The outcome of one rule."""
+    """Run one rule and return its outcome."""
     # Rules come from anywhere, so this and the next function catch everything.
     try:
         obstacle = pattern.applies(trace)

@@ -97,7 +97,7 @@ class ExtraDeviceCopy(DevicePattern):
         return [each.row for each in _fill_and_copy(event)]
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        """A fill on the device takes its launch alone."""
+        """Replay a fill on the device, which takes its launch alone."""
         ops = [each for event in events for each in _fill_and_copy(event)]
         return edits.without_ops(trace, ops, "filled on the device", edits.REMOVED)
 

@@ -240,12 +240,14 @@ class _Found:
         return trace.time_of(steps[steps < trace.tree_count]).contains(launched)
 
     def events(self) -> Events:
-        """The ops that launched them, once each; the kernels themselves where that is unknown."""
+        """Return the ops that launched them, once each; the kernels themselves where that is
+        unknown.
+        """
         ops = self._trace.launching_ops(self.kernels)
         return self._trace.events(np.unique(np.where(ops >= 0, ops, self.kernels)))
 
     def place(self) -> Location | None:
-        """The line with most of the time."""
+        """Return the line with most of the time."""
         if not self._trace.user_places:
             return None
         spent = Counter[Location | None]()

@@ -157,7 +157,7 @@ class _Readers:
         return found
 
     def of(self, dims: _Dims) -> Rows:
-        """Their rows, ascending."""
+        """Return their rows, ascending."""
         if dims not in self._known:
             rows, _, first = self._by_inputs
             own = [rows[first[each] : first[each + 1]] for each in self._inputs_with[dims]]

@@ -294,7 +294,8 @@ class _Rank:
         return of_each
 
     def in_time(self, late: int, cost_ns: float | None, *, are_all: bool) -> Edit:
-        """The run in which the late one arrives with the others: at worst with the next to last.
+        """Replay the run in which the late one arrives with the others: at worst with the next to
+        last.
 
         Args:
             cost_ns: what late ranks cost the job in a step, if known: where collectives are queued

@@ -106,7 +106,9 @@ class SingleTensorOptimizer(Pattern):
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
-        """One fused op, or a few grouped ones; kernels of many small parameters become one."""
+        """Replay one fused op, or a few grouped ones; kernels of many small parameters
+        become one.
+        """
         if not trace.devices_used and not _has_fused_on_cpu(trace, events):
             return None
         ops, host = _ops_and_host(trace, events)
@@ -121,7 +123,9 @@ class SingleTensorOptimizer(Pattern):
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
-        """The argument that this optimizer has; none where the trace does not name its class."""
+        """Return the argument that this optimizer has; none if the trace does not name its
+        class.
+        """
         classes = _classes(events)
         name = " and ".join(sorted(classes))
         if classes and classes <= set(_FUSED_CLASSES):

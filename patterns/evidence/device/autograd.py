@@ -20,7 +20,7 @@ NODE = "autograd::engine::evaluate_function: "
 
 @kept
 def forward_links(trace: Trace) -> Rows:
-    """Each op of a backward and its forward op, by the latter; shape (n, 2)."""
+    """Return each op of a backward and its forward op, by the latter; shape (n, 2)."""
     links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
     return links[np.argsort(links[:, 1], kind="stable")]
 
@@ -59,7 +59,7 @@ def engine_time(trace: Trace) -> Intervals:
 
 @kept
 def calls_of(trace: Trace) -> Rows:
-    """The calls of the engine that are in no other, by start."""
+    """Return the calls of the engine that are in no other, by start."""
     rows = by_start(trace, rows_matching(trace, RUNS_BACKWARD, "*backward*", "*grad*"))
     before = np.maximum.accumulate(np.append(-1, trace.end_ns[rows]))[:-1]
     outermost: Rows = rows[trace.end_ns[rows] > before]
@@ -67,7 +67,7 @@ def calls_of(trace: Trace) -> Rows:
 
 
 def backward_ops(trace: Trace) -> Rows:
-    """The ops of a backward, which know the thread of their forward."""
+    """Return the ops of a backward, which know the thread of their forward."""
     ops: Rows = np.flatnonzero((trace.forward_thread > 0) & (trace.kind == EventKind.TorchOp))
     return ops
 
@@ -111,7 +111,7 @@ def nodes_in_vain(trace: Trace) -> tuple[Rows, NDArray[np.bool_]]:
 
 
 def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
-    """The first of each so many ops in a row that make nodes which nobody uses.
+    """Return the first of each so many ops in a row that make nodes which nobody uses.
 
     Where there is any backward, those of the last step do not count, nor those with which a
     recording without steps ends: their backward may not have been recorded.

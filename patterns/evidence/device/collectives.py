@@ -50,7 +50,7 @@ def communicates(trace: Trace) -> bool:
 
 
 def communications(trace: Trace) -> Iterator[Communication]:
-    """For each device that ran collectives inside the steps what it spent on them."""
+    """Return for each device that ran collectives inside the steps what it spent on them."""
     is_kernel = trace.kind == EventKind.Kernel
     is_collective = np.zeros(len(trace), bool)
     is_collective[kernels_of_collectives(trace)] = True
@@ -65,7 +65,7 @@ def communications(trace: Trace) -> Iterator[Communication]:
 
 
 def ddp_forwards(trace: Trace) -> Rows:
-    """The forward passes of DistributedDataParallel, by start."""
+    """Return the forward passes of DistributedDataParallel, by start."""
     rows = tree_rows(trace, DDP_FORWARD)
     on_host = (EventKind.Annotation, EventKind.TorchOp)
     return by_start(trace, rows[np.isin(trace.kind[rows], on_host)])
@@ -78,13 +78,17 @@ def without_ddp(trace: Trace) -> Obstacle | None:
 
 
 def all_reduces(trace: Trace) -> Rows:
-    """The ops that start an all-reduce, by start; each once, though a backend records it again."""
+    """Return the ops that start an all-reduce, by start; each once, though a backend records it
+    again.
+    """
     found = (rows for name in _ALL_REDUCE if len(rows := tree_rows(trace, name)))
     return by_start(trace, next(found, np.empty(0, np.int64)))
 
 
 def runs_of_all_reduces(trace: Trace, fewest: int) -> Iterator[list[Event]]:
-    """All-reduces that could be one: in a row, or by hooks before one step of an optimizer."""
+    """Return all-reduces that could be one: in a row, or by hooks before one step of an
+    optimizer.
+    """
     rows = of_gradients(trace, all_reduces(trace))
     in_hook = below(trace, tree_rows(trace, HOOKS)).contains(rows)
     for mine, ends in (
@@ -116,7 +120,9 @@ def element_count(op: Event) -> int | None:
 
 
 def exposed_time(trace: Trace, rows: Rows) -> Intervals:
-    """The time of collectives' kernels in which their devices do nothing else, in the window."""
+    """Return the time of collectives' kernels in which their devices do nothing else, in the
+    window.
+    """
     time = Intervals()
     for device in np.unique(trace.device[rows]).tolist():
         mine = rows[trace.device[rows] == device]
@@ -126,7 +132,7 @@ def exposed_time(trace: Trace, rows: Rows) -> Intervals:
 
 
 def of_gradients(trace: Trace, rows: Rows) -> Rows:
-    """Those of the ops that reduce a gradient as it comes in, or after the backward.
+    """Return those of the ops that reduce a gradient as it comes in, or after the backward.
 
     Left out are those in the backward of a function, as tensor parallelism has them: what follows
     needs their result.

@@ -41,7 +41,7 @@ def is_copy(work: Event, direction: str) -> bool:
 
 
 def copy_rows(trace: Trace, direction: str) -> Rows:
-    """All copies in a direction ("HtoD", "DtoH", "PtoP")."""
+    """Return all copies in a direction ("HtoD", "DtoH", "PtoP")."""
     rows = trace.rows_of_kind(EventKind.Memcpy)
     found: Rows = rows[has_name(trace, f"*{direction}*")[trace.name_id[rows]]]
     return found
@@ -62,7 +62,7 @@ def nbytes_of(work: Event, copy: Event) -> int:
 
 
 def copy_op(work: Event) -> Event | None:
-    """The `aten::copy_` that made device work copy; None where another op did."""
+    """Return the `aten::copy_` that made device work copy; None if another op did."""
     call = work.parent
     op = call.parent if call is not None and call.kind == EventKind.Runtime else call
     return op if op is not None and op.name == "aten::copy_" else None
@@ -80,7 +80,9 @@ def unpinned(trace: Trace) -> Rows:
 
 
 def fill_copied_by(op: Event) -> Event | None:
-    """The op that filled a tensor on the CPU right before `op` uploads it; None for other ops."""
+    """Return the op that filled a tensor on the CPU right before `op` uploads it; None for other
+    ops.
+    """
     cast = op.last_child
     copy = cast.last_child if cast is not None and cast.name == "aten::_to_copy" else None
     if copy is None or copy.name != "aten::copy_":
@@ -96,7 +98,7 @@ def fill_copied_by(op: Event) -> Event | None:
 
 
 def follow_fills(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
-    """For each tree row whether `ran_before` gives an op that fills a tensor."""
+    """Tell for each tree row whether `ran_before` gives an op that fills a tensor."""
     above = ops.astype(np.int64)
     for _ in range(3):
         parent = trace.parent[above]
@@ -189,7 +191,7 @@ def _fills_what_is_copied(fill: Event, copy: Event, moved: Event) -> bool:
 
 
 def small_uploads(trace: Trace, most_nbytes: int) -> Iterator[Event]:
-    """The outermost op around each small copy to a device."""
+    """Return the outermost op around each small copy to a device."""
     rows = copy_rows(trace, "HtoD")
     for row, op in zip(rows.tolist(), trace.launching_ops(rows).tolist(), strict=True):
         if op >= 0 and 0 < nbytes_of(trace.event(row), trace.event(op)) <= most_nbytes:

@@ -14,7 +14,7 @@ _WORKS_ALONG = 0.5
 
 
 def used_devices(trace: Trace, vendor: str = "") -> list[DeviceProperties]:
-    """The devices that did work, of one vendor ("nvidia", "amd") if one is named."""
+    """Return the devices that did work, of one vendor ("nvidia", "amd") if one is named."""
     devices = (trace.devices[index] for index in trace.devices_used)
     return [device for device in devices if vendor in ("", device.vendor)]
 
@@ -86,5 +86,7 @@ def _waiting_for_host(trace: Trace, device: int) -> Intervals:
 
 
 def all_idle(trace: Trace) -> Intervals:
-    """All time, also before and after the recording, in which no device of the run had work."""
+    """Return all time, also before and after the recording, in which no device of the run
+    had work.
+    """
     return any_busy(trace).complement()

@@ -23,7 +23,7 @@ LOST_IN_GRAPHS = NotChecked(
 
 
 def launched_in_steps(trace: Trace, launches: Sequence[str] = GRAPH_LAUNCHES) -> Rows:
-    """The launches of graphs, or of kernels, in the steps that count."""
+    """Return the launches of graphs, or of kernels, in the steps that count."""
     calls = calls_of(trace, *launches)
     in_steps: Rows = calls[trace.step_time.contains(trace.start_ns[calls])]
     return in_steps

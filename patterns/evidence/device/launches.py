@@ -21,7 +21,7 @@ _FARTHEST_ROWS = 256
 
 
 def rows_matching(trace: Trace, names: re.Pattern[str], *patterns: str) -> Rows:
-    """Rows whose whole name matches a regular expression.
+    """Return rows whose whole name matches a regular expression.
 
     Args:
         patterns: what else all these names fit, with `*` for any text: it is looked for sooner.
@@ -32,27 +32,27 @@ def rows_matching(trace: Trace, names: re.Pattern[str], *patterns: str) -> Rows:
 
 
 def has_name(trace: Trace, *patterns: str) -> NDArray[np.bool_]:
-    """For each name id whether its name is one of `patterns`; `*` stands for any text."""
+    """Tell for each name id whether its name is one of `patterns`; `*` stands for any text."""
     result = np.zeros(len(trace.names), bool)
     result[trace.names_fitting(*patterns)] = True
     return result
 
 
 def by_start(trace: Trace, rows: Rows) -> Rows:
-    """The rows in the order of their start."""
+    """Return the rows in the order of their start."""
     ordered: Rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
     return ordered
 
 
 def tree_rows(trace: Trace, *names: str) -> Rows:
-    """Rows of the tree (ops, frames, ranges of the host) with one of these names."""
+    """Return rows of the tree (ops, frames, ranges of the host) with one of these names."""
     rows = trace.rows_named(*names)
     on_host: Rows = rows[rows < trace.tree_count]
     return on_host
 
 
 def below(trace: Trace, rows: ArrayLike) -> Intervals:
-    """The tree rows among these and all rows below them, as a set of numbers."""
+    """Return the tree rows among these and all rows below them, as a set of numbers."""
     index = np.asarray(rows, np.int64)
     index = index[index < trace.tree_count]
     return Intervals(index, trace.subtree_end[index])
@@ -72,14 +72,14 @@ def calls_of(trace: Trace, *names: str) -> Rows:
 
 
 def calls_that_launched(trace: Trace, *names: str) -> Rows:
-    """The calls that launched device work with one of these names."""
+    """Return the calls that launched device work with one of these names."""
     calls = trace.caller[trace.rows_named(*names)].astype(np.int64)
     launched: Rows = np.unique(calls[calls >= trace.tree_count])
     return launched
 
 
 def outermost_op(op: Event) -> Event:
-    """The op of PyTorch that Python called: the last `aten::` op on the way up from `op`."""
+    """Return the op of PyTorch that Python called: the last `aten::` op on the way up from `op`."""
     while (above := op.parent) is not None and above.kind == EventKind.TorchOp:
         if not above.name.startswith("aten::"):
             break
@@ -88,7 +88,7 @@ def outermost_op(op: Event) -> Event:
 
 
 def outermost_op_rows(trace: Trace, ops: Rows) -> Rows:
-    """The same of many ops by their rows: for each the row of the one that Python called."""
+    """Return the same of many ops by their rows: for each the row of the one that Python called."""
     rows, rising = ops.astype(np.int64), np.arange(len(ops))
     goes_on = has_name(trace, "aten::*")
     while len(rising):
@@ -101,12 +101,12 @@ def outermost_op_rows(trace: Trace, ops: Rows) -> Rows:
 
 
 def launches_any(trace: Trace, ops: Rows, work: Rows) -> NDArray[np.bool_]:
-    """For each tree row whether it, or anything below it, launched any of this device work."""
+    """Tell for each tree row whether it, or anything below it, launched any of this device work."""
     return holds(trace, ops, np.sort(trace.launching_ops(work)))
 
 
 def innermost(events: Sequence[Event]) -> list[Event]:
-    """Those of the events that hold no other of them.
+    """Return those of the events that hold no other of them.
 
     Under autocast an op is recorded twice: as a wrapper that casts its inputs, and within it as the
     op on what they were cast to.
@@ -118,7 +118,7 @@ def innermost(events: Sequence[Event]) -> list[Event]:
 
 
 def innermost_rows(trace: Trace, rows: Rows) -> Rows:
-    """Those of the rows that hold no other of them; see `innermost`."""
+    """Return those of the rows that hold no other of them; see `innermost`."""
     ordered, ends = np.sort(rows), trace.subtree_end[rows]
     inside = np.searchsorted(ordered, ends) - np.searchsorted(ordered, rows, side="right")
     holds_none: Rows = rows[inside == 0]
@@ -126,7 +126,7 @@ def innermost_rows(trace: Trace, rows: Rows) -> Rows:
 
 
 def outermost(events: Sequence[Event]) -> list[Event]:
-    """Those of the events that are in no other of them; see `innermost`."""
+    """Return those of the events that are in no other of them; see `innermost`."""
     if not events:
         return []
     trace, rows = events[0].trace, np.sort(rows_of(events))
@@ -134,7 +134,7 @@ def outermost(events: Sequence[Event]) -> list[Event]:
 
 
 def outermost_rows(trace: Trace, rows: Rows) -> Rows:
-    """Those of the ascending tree rows that are in no other of them."""
+    """Return those of the ascending tree rows that are in no other of them."""
     ends = np.maximum.accumulate(np.append(0, trace.subtree_end[rows]))[:-1]
     outside: Rows = rows[rows >= ends]
     return outside
@@ -154,17 +154,19 @@ def _ops_by_track(trace: Trace) -> dict[int, Rows]:
 
 
 def work_or_op(op: Event) -> list[int]:
-    """The rows of an op's device work, or its own where it computes on the CPU."""
+    """Return the rows of an op's device work, or its own where it computes on the CPU."""
     return op.trace.device_rows_under(op.row).tolist() or [op.row]
 
 
 def work_or_ops(trace: Trace, ops: Rows) -> Rows:
-    """The same of several ops, ascending."""
+    """Return the same of several ops, ascending."""
     return np.append(ops[~trace.launch_work(ops)], trace.device_rows_under_any(ops))
 
 
 def ops_around(trace: Trace, rows: Rows) -> Rows:
-    """For each tree row the op in no other op of its thread that holds it; -1 where none does."""
+    """Return for each tree row the op in no other op of its thread that holds it; -1 if
+    none does.
+    """
     found = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
     for track, mine in grouped(trace.track_id[rows[known]]).items():
@@ -178,7 +180,7 @@ def ops_around(trace: Trace, rows: Rows) -> Rows:
 
 @kept
 def ops_around_all(trace: Trace) -> NDArray[np.int32]:
-    """The same of all rows of the tree; shape (tree_count,)."""
+    """Return the same of all rows of the tree; shape (tree_count,)."""
     found = np.full(trace.tree_count, -1, np.int32)
     for track in _ops_by_track(trace):
         ops = ops_in_no_op(trace, track)
@@ -189,14 +191,16 @@ def ops_around_all(trace: Trace) -> NDArray[np.int32]:
 
 
 def outermost_ops(trace: Trace, rows: Rows) -> Rows:
-    """The ops in no other op of their thread that hold these tree rows; -1 among them is none."""
+    """Return the ops in no other op of their thread that hold these tree rows; -1 among them is
+    none.
+    """
     ops = np.sort(ops_around(trace, rows), kind="stable")
     distinct: Rows = ops[(ops >= 0) & (np.diff(ops, prepend=-1) != 0)]
     return distinct
 
 
 def op_after_each(trace: Trace, rows: Rows, is_skipped: NDArray[np.bool_]) -> Rows:
-    """For each tree row the first that `ops_after` gives, without skipped ones; -1 for none.
+    """Return for each tree row the first that `ops_after` gives, without skipped ones; -1 for none.
 
     Args:
         is_skipped: for each row of the tree whether it is passed over.
@@ -216,7 +220,8 @@ def op_after_each(trace: Trace, rows: Rows, is_skipped: NDArray[np.bool_]) -> Ro
 
 
 def ops_after(event: Event) -> Iterator[Event]:
-    """The ops that follow on the thread after all that `event` holds, each without those in it.
+    """Return the ops that follow on the thread after all that `event` holds, each without those in
+    it.
 
     The search ends where Python frames part them so far that they do not follow each other.
     """

@@ -27,7 +27,7 @@ class Lookup(NamedTuple):
 
 
 def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
-    """All of them; where another op brings the index, those of more bytes than that."""
+    """Return all of them; where another op brings the index, those of more bytes than that."""
     rows = copies.unpinned(trace)
     made_by = trace.launching_ops(rows)
     is_copy = (made_by >= 0) & has_name(trace, "aten::copy_")[trace.name_id[made_by]]
@@ -50,7 +50,7 @@ def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
 
 
 def may_be_indexes(trace: Trace, made_by: Rows) -> NDArray[np.bool_]:
-    """For each `aten::copy_` whether what it copies has a dtype of indexes or masks."""
+    """Return for each `aten::copy_` whether what it copies has a dtype of indexes or masks."""
     return trace.by_dtypes(made_by, lambda dtypes: not _OF_INDEXES.isdisjoint(dtypes[1:2]))
 
 
@@ -63,7 +63,8 @@ def _moved_by(copy: Event, op: Event) -> Event | None:
 
 
 def index_made_for(op: Event, copy: Event) -> Event | None:
-    """The op right after `op` that indexes a tensor with what `op` uploads; None where none does.
+    """Return the op right after `op` that indexes a tensor with what `op` uploads; None if none
+    does.
 
     Indexes are whole numbers or masks; a single one is no index of many. What goes to `gather` or
     `masked_fill` and no op on the CPU made right before may have come with the batch, as labels and

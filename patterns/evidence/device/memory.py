@@ -88,7 +88,7 @@ def changes_of(trace: Trace, device: int) -> MemoryTable:
 
 
 def devices_with_memory(trace: Trace) -> list[int]:
-    """The devices whose memory was recorded; the CPU's is not among them."""
+    """Return the devices whose memory was recorded; the CPU's is not among them."""
     used: list[int] = np.unique(trace.device[trace.memory.row]).tolist()
     return [device for device in used if device != CPU]
 

@@ -31,7 +31,7 @@ _LOST = NotChecked(
 
 
 def not_recorded(trace: Trace, *missing: Capability) -> NotChecked:
-    """The obstacle that these were not recorded, and how to record them."""
+    """Return the obstacle that these were not recorded, and how to record them."""
     names = " and ".join(f"no {capability.label}" for capability in missing)
     return NotChecked(f"{names} recorded", trace.info.remedy(*missing))
 

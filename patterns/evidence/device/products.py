@@ -75,7 +75,7 @@ def _precision_of(kernel: str, kind: str) -> Precision | None:
 
 @kept
 def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
-    """Rows of the kernels that multiply in a known precision, by that."""
+    """Return rows of the kernels that multiply in a known precision, by that."""
     rows = trace.rows_of_kind(EventKind.Kernel)
     names, first, which = np.unique(trace.name_id[rows], return_index=True, return_inverse=True)
     kinds = [KINDS[code] for code in kinds_by_name(trace, rows[first]).tolist()]
@@ -85,7 +85,7 @@ def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
 
 
 def takes_dtype(trace: Trace, kernels: Rows, dtype: str) -> NDArray[np.bool_]:
-    """For each kernel whether what launched it has an input of a dtype that begins so."""
+    """Tell for each kernel whether what launched it has an input of a dtype that begins so."""
     ops = trace.launching_ops(kernels)
     result, known = np.zeros(len(ops), bool), np.flatnonzero(ops >= 0)
 
@@ -97,7 +97,8 @@ def takes_dtype(trace: Trace, kernels: Rows, dtype: str) -> NDArray[np.bool_]:
 
 
 def is_float_template(trace: Trace, kernels: Rows) -> NDArray[np.bool_]:
-    """For each kernel whether it is one of Triton's, of inputs in float32 and none in fewer bits.
+    """Tell for each kernel whether it is one of Triton's, of inputs in float32 and none in fewer
+    bits.
 
     Whether it multiplies in TF32 is not to be told.
     """
@@ -124,7 +125,7 @@ def has_tensor_cores(trace: Trace) -> bool:
 
 
 def first_compute(trace: Trace) -> tuple[int, int]:
-    """The compute capability of the oldest of NVIDIA's GPUs that took part."""
+    """Return the compute capability of the oldest of NVIDIA's GPUs that took part."""
     nvidia = devices.used_devices(trace, "nvidia")
     return min((device.compute for device in nvidia if device.compute), default=(0, 0))
 
@@ -142,7 +143,8 @@ def gains_by_tf32(trace: Trace) -> bool:
 
 
 def without_tf32(trace: Trace) -> Events:
-    """The float32 products that switching TF32 on would speed up: ops, and kernels without one.
+    """Return the float32 products that switching TF32 on would speed up: ops, and kernels without
+    one.
 
     Where some product of float32 ran on Tensor Cores TF32 is on; those on ordinary cores then have
     sizes that cuBLAS has no TF32 kernel for.

@@ -35,7 +35,7 @@ class Repeats:
 
 @kept
 def repeated_ops(trace: Trace, track: int, longest_round: int, fewest_rounds: int) -> Repeats:
-    """What repeats on one thread, in rounds of so many operators at most."""
+    """Return what repeats on one thread, in rounds of so many operators at most."""
     rows = ops_in_no_op(trace, track)
     fetches, calls = below(trace, tree_rows(trace, frames.FETCH)), calls_in_fetches(trace)
     at = np.searchsorted(calls, rows, side="right") - 1

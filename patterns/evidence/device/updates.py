@@ -31,13 +31,13 @@ _IN_PLACE = (
 
 @kept
 def optimizing(trace: Trace) -> Intervals:
-    """When steps of optimizers run, without the closures that they call."""
+    """Find when steps of optimizers run, without the closures that they call."""
     return trace.time_of(tree_rows(trace, STEP)) - closures(trace)
 
 
 @kept
 def ops_of_optimizers(trace: Trace) -> Rows:
-    """All operators in the steps of optimizers, on whatever thread."""
+    """Return all operators in the steps of optimizers, on whatever thread."""
     ops = trace.rows_of_kind(EventKind.TorchOp)
     ops = ops[ops < trace.tree_count]
     of_optimizers: Rows = ops[optimizing(trace).contains(trace.start_ns[ops])]

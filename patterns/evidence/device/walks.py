@@ -33,7 +33,7 @@ class Walk(NamedTuple):
 
 @kept
 def walks(trace: Trace) -> list[Walk]:
-    """All walks: the engine takes the newest node first, so that numbers fall in each."""
+    """Return all walks: the engine takes the newest node first, so that numbers fall in each."""
     nodes = outermost_rows(trace, tree_rows(trace, f"{NODE}*"))
     if not len(nodes):
         return []
@@ -56,7 +56,9 @@ def walks(trace: Trace) -> list[Walk]:
 
 
 def first_dims(trace: Trace, inputs: int) -> list[Dims]:
-    """The dims of the first input, or of each tensor where it is a list; nothing if unknown."""
+    """Return the dims of the first input, or of each tensor where it is a list; nothing if
+    unknown.
+    """
     shapes = trace.inputs.shapes(inputs)
     if not shapes:
         return []

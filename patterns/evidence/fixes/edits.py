@@ -30,7 +30,7 @@ def host_time(trace: Trace, rows: ArrayLike) -> dict[int, Intervals]:
 
 
 def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
-    """The device work that these ops, and all that they call, launch, or the work itself."""
+    """Return the device work that these ops, and all that they call, launch, or the work itself."""
     rows = rows_of(events)
     own = rows[np.isin(trace.kind[rows], DEVICE_WORK)]
     work = trace.device_rows_under_any(rows)
@@ -38,7 +38,9 @@ def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
 
 
 def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
-    """The calls of the driver in these events, or the events themselves where they are calls."""
+    """Return the calls of the driver in these events, or the events themselves where they are
+    calls.
+    """
     rows = rows_of(events)
     own = rows[trace.kind[rows] == EventKind.Runtime]
     calls = trace.runtime_rows_under_any(rows)
@@ -46,14 +48,16 @@ def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
 
 
 def without_waits(trace: Trace, events: Iterable[Event]) -> Edit:
-    """The run without the waits in these events: the host goes on at once."""
+    """Return the run without the waits in these events: the host goes on at once."""
     return Edit("without the waits", waits=calls_in(trace, events))
 
 
 def without_ops(
     trace: Trace, events: Sequence[Event], model: str, left: tuple[float, float]
 ) -> Edit:
-    """The run with `left` of these ops: their time on the host, their device work, no waits."""
+    """Return the run with `left` of these ops: their time on the host, their device work,
+    no waits.
+    """
     host = host_time(trace, rows_of(events))
     return Edit(
         model, host=host, work=work_of(trace, events), waits=calls_in(trace, events), left=left

@@ -22,14 +22,16 @@ def step_pattern(classes: Iterable[str]) -> re.Pattern[str]:
 
 
 def optimizer_steps(trace: Trace, names: re.Pattern[str]) -> Iterator[Event]:
-    """The ranges of optimizer steps whose name matches `step_pattern`."""
+    """Return the ranges of optimizer steps whose name matches `step_pattern`."""
     for step in trace.events(rows_matching(trace, names, "Optimizer.step#*")):
         if step.kind == EventKind.Annotation:
             yield step
 
 
 def rows_in(step: Event) -> Rows:
-    """Rows of what runs on the thread of a range while it lasts, by start, but for a closure's."""
+    """Return rows of what runs on the thread of a range while it lasts, by start, but for a
+    closure's.
+    """
     trace = step.trace
     rows = trace.rows_within(step.start_ns, step.end_ns, int(trace.track_id[step.row]))
     in_closure = closures(trace)
@@ -37,7 +39,7 @@ def rows_in(step: Event) -> Rows:
 
 
 def names_in(step: Event) -> dict[str, int]:
-    """The names of what runs in a range, and how often each does."""
+    """Return the names of what runs in a range, and how often each does."""
     trace = step.trace
     ids, counts = np.unique(trace.name_id[rows_in(step)], return_counts=True)
     names = [trace.names[each] for each in ids.tolist()]
@@ -45,7 +47,7 @@ def names_in(step: Event) -> dict[str, int]:
 
 
 def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
-    """The calls of `zero_grad` that fill gradients with zeros, and the ops that fill.
+    """Return the calls of `zero_grad` that fill gradients with zeros, and the ops that fill.
 
     A call is its frame or, where there is none, the range that the optimizer records.
     """
@@ -70,7 +72,7 @@ def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
 
 
 def additions_to_zeros(trace: Trace, fills: Rows) -> Rows:
-    """The ops that add a gradient to zeros: in the first backward after they were filled in.
+    """Return the ops that add a gradient to zeros: in the first backward after they were filled in.
 
     Where calls of `backward` were not recorded, all are if there are no more of them than fills.
     """

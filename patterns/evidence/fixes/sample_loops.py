@@ -50,7 +50,7 @@ class SampleLoop:
 
 
 def loops_over_slices(trace: Trace, fewest_rounds: int, forms: Forms) -> Iterator[SampleLoop]:
-    """All loops of the script by slices of one sample each."""
+    """Return all loops of the script by slices of one sample each."""
     slices = called_by_script(trace, "aten::slice")
 
     def loop_of(counted: CountedLoop) -> SampleLoop | None:
@@ -64,7 +64,8 @@ def loops_over_slices(trace: Trace, fewest_rounds: int, forms: Forms) -> Iterato
 def loops_over_rows(
     trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms
 ) -> Iterator[SampleLoop]:
-    """All loops in which the same operators come for each row, but for branches, and one takes it.
+    """Return all loops in which the same operators come for each row, but for branches, and one
+    takes it.
 
     Args:
         longest_round: operators that a round has at most.

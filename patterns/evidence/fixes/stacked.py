@@ -45,7 +45,9 @@ class Stacked(NamedTuple):
 
 
 def stacked_rounds(trace: Trace, names: Sequence[str], fewest_items: int) -> Iterator[Stacked]:
-    """All whose rounds have operators of these names alone; what a loader does is left out."""
+    """Return all whose rounds have operators of these names alone; what a loader does is
+    left out.
+    """
     stacks = called_by_script(trace, "aten::stack")
     fits = has_name(trace, *names)
     for track in np.unique(trace.track_id[stacks]).tolist():

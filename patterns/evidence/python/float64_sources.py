@@ -33,9 +33,9 @@ _DOUBLE = "7"  # at::ScalarType::Double, as `Concrete Inputs` has it
 
 
 def float64_comes_in_at(trace: Trace, ops: Sequence[Event]) -> FixPlace | None:
-    """Where the first float64 tensor comes in whose sizes these ops have, in the step of the first
-    of them, or without steps the last one before it; None if that is not known, or is the place of
-    the ops.
+    """Find where the first float64 tensor comes in whose sizes these ops have, in the step of the
+    first of them, or without steps the last one before it; None if that is not known, or is the
+    place of the ops.
     """
     first = min(ops, key=lambda op: op.start_ns)
     sizes = {each for op in ops for each in _of_dtype(trace, op.row, "double")}

@@ -25,7 +25,7 @@ _LONGEST_PYTHON_NS = 50_000
 
 
 def step_of(trace: Trace, times_ns: ArrayLike) -> NDArray[np.int64]:
-    """For each time the index in `trace.steps` of the step it is in, -1 for none."""
+    """Return for each time the index in `trace.steps` of the step it is in, -1 for none."""
     times = np.asarray(times_ns, np.int64)
     starts, ends = _edges(trace)
     if not len(starts):
@@ -43,7 +43,7 @@ def _edges(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def count_begun(trace: Trace, start_ns: int, end_ns: int) -> int:
-    """How many steps begin in [start, end)."""
+    """Count how many steps begin in [start, end)."""
     first, last = np.searchsorted(_edges(trace)[0], (start_ns, end_ns))
     return int(last - first)
 
@@ -55,7 +55,7 @@ def count_steps(trace: Trace, times_ns: ArrayLike) -> int:
 
 
 def steps_with(trace: Trace, times_ns: ArrayLike, fewest: int) -> dict[int, int]:
-    """The steps that at least so many of these times are in, and how many each has."""
+    """Return the steps that at least so many of these times are in, and how many each has."""
     steps = step_of(trace, times_ns)
     numbers, counts = np.unique(steps[steps >= 0], return_counts=True)
     enough = counts >= fewest
@@ -86,7 +86,7 @@ class Loop:
         self._trace = trace
 
     def repeated(self, times_ns: ArrayLike, enough: int | None = None) -> list[bool]:
-        """For each time whether it belongs to something that repeats.
+        """Tell for each time whether it belongs to something that repeats.
 
         No time does where all of them are in too few steps or rounds. Where the trace has steps, a
         time outside of them does not either.
@@ -136,7 +136,9 @@ class Loop:
 
 
 def time_of_rounds(trace: Trace, loops: Iterable[NDArray[np.int64]]) -> Intervals:
-    """The time of loops, given the ops of each by start, their Python between ops included."""
+    """Return the time of loops, given the ops of each by start, their Python between ops
+    included.
+    """
     each = list(loops)
     rows = np.concatenate(each)
     group = np.repeat(np.arange(len(each)), [len(own) for own in each])

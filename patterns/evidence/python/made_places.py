@@ -18,7 +18,7 @@ _MODULE = "nn.Module: "
 def made_at(
     trace: Trace, kind: Literal["loader", "optimizer"], used: Location | None
 ) -> FixPlace | None:
-    """Where what is used here is made, if that is known and is another line."""
+    """Find where what is used here is made, if that is known and is another line."""
     made = made_place(trace, kind, used)
     if made is None or used is None or (made.file, made.line) == (used.file, used.line):
         return None
@@ -26,7 +26,7 @@ def made_at(
 
 
 def module_made_at(trace: Trace, ops: Iterable[Event]) -> FixPlace | None:
-    """Where the module is made whose ops these are, by a class that is not the user's.
+    """Find where the module is made whose ops these are, by a class that is not the user's.
 
     Of modules that are made at several places it is the costliest.
     """
@@ -34,7 +34,9 @@ def module_made_at(trace: Trace, ops: Iterable[Event]) -> FixPlace | None:
 
 
 def float64_made_at(trace: Trace, ops: Iterable[Event]) -> FixPlace | None:
-    """Where the module whose ops these are becomes float64, or where that is made the default."""
+    """Find where the module whose ops these are becomes float64, or where that is made the
+    default.
+    """
     found = _place_of_modules(trace, ops, "float64", "made float64")
     if found is not None:
         return found
@@ -43,13 +45,13 @@ def float64_made_at(trace: Trace, ops: Iterable[Event]) -> FixPlace | None:
 
 
 def turned_on_at(trace: Trace, mode: Literal["anomaly mode"]) -> FixPlace | None:
-    """Where a mode is turned on, if that is known."""
+    """Find where a mode is turned on, if that is known."""
     place = made_place(trace, mode, None)
     return None if place is None else FixPlace("it is turned on", place)
 
 
 def threads_set_at(trace: Trace) -> Location | None:
-    """Where the number of threads is set, if the script does so in one place."""
+    """Find where the number of threads is set, if the script does so in one place."""
     return made_place(trace, "threads", None)
 
 

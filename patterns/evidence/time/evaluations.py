@@ -51,7 +51,7 @@ class Evaluation(NamedTuple):
 
 @kept
 def in_most_steps(trace: Trace) -> tuple[Evaluation, ...]:
-    """All such calls, in three steps or more and in two thirds of them."""
+    """Return all such calls, in three steps or more and in two thirds of them."""
     if not trace.capabilities >= _NEEDS:
         return ()
     least = max(_FEWEST_STEPS, _MOST * len(trace.steps))

@@ -80,21 +80,23 @@ def is_of_user(event: Event) -> bool:
 
 
 def preparing(functions: Sequence[Event]) -> Event | None:
-    """The outermost of functions, given from the innermost out, that prepares inputs."""
+    """Return the outermost of functions, given from the innermost out, that prepares inputs."""
     return next((each for each in reversed(functions) if prepares_inputs(each.name)), None)
 
 
 def preparing_calls(
     trace: Trace, time: Intervals, counts: Callable[[str], bool] = prepares_inputs
 ) -> list[Event]:
-    """The outermost frames and calls that prepare inputs, by names that count, in some time."""
+    """Return the outermost frames and calls that prepare inputs, by names that count, in
+    some time.
+    """
     names = [name for name in trace.names if counts(name)]
     events = outermost(list(trace.named(*names))) if names else []
     return list(compress(events, time.contains([each.start_ns for each in events])))
 
 
 def short_name(event: Event) -> str:
-    """A function's name without its file, and a call's without the object that it is of."""
+    """Return a function's name without its file, and a call's without the object that it is of."""
     call, function = _BUILT_IN.fullmatch(event.name), _FUNCTION.fullmatch(event.name)
     if call is not None:
         return call["name"]

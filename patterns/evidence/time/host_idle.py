@@ -228,13 +228,13 @@ def _functions(trace: Trace, row: int, start_ns: int, end_ns: int) -> Iterator[i
 
 
 def time_of(stretches: Iterable[Stretch]) -> Intervals:
-    """All the time of stretches."""
+    """Return all the time of stretches."""
     times = np.array([(each.start_ns, each.end_ns) for each in stretches], np.int64).reshape(-1, 2)
     return Intervals(times[:, 0], times[:, 1])
 
 
 def by_track(stretches: Iterable[Stretch]) -> dict[int, Intervals]:
-    """The time of stretches by the thread that they are on."""
+    """Return the time of stretches by the thread that they are on."""
     return {own[0].track: time_of(own) for own in grouped(stretches, lambda each: each.track)}
 
 
@@ -294,7 +294,7 @@ def _work_by_start(trace: Trace) -> Rows:
 
 
 def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
-    """The time of stretches without the step or round of the window that has most of it.
+    """Return the time of stretches without the step or round of the window that has most of it.
 
     None counts where they are in fewer than half of the steps: what takes long now and then happens
     once, at the end of a recording for instance, or is what else the machine does.
@@ -309,6 +309,6 @@ def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
 
 
 def op_after(trace: Trace, stretch: Stretch) -> Event | None:
-    """The operator that comes next on its thread, within a millisecond."""
+    """Return the operator that comes next on its thread, within a millisecond."""
     soon = trace.within(stretch.end_ns, stretch.end_ns + 1_000_000, stretch.track)
     return next((each for each in soon if each.kind == EventKind.TorchOp), None)

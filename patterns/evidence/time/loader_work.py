@@ -38,7 +38,7 @@ class LoaderWork(NamedTuple):
 
 
 def costliest_function(trace: Trace, fetches: Rows, least: float) -> LoaderWork | None:
-    """The innermost function that takes so much of these fetches; None where none does."""
+    """Return the innermost function that takes so much of these fetches; None if none does."""
     fetching_ns = trace.time_of(fetches).total_ns
     called = trace.rows_of_kind(EventKind.PyCall)
     called = called[below(trace, fetches).contains(called)]
@@ -70,7 +70,9 @@ def _top_folder(file: str) -> str:
 
 
 def costliest_line(calls: Iterable[Event], frame: Location) -> Location:
-    """The line of a function that takes a quarter of its calls or more; else its first line."""
+    """Return the line of a function that takes a quarter of its calls or more; else its
+    first line.
+    """
     some, taken_ns = list(islice(calls, _ENOUGH_CALLS)), dict[Location, int]()
     for call in some:
         last_ns = call.start_ns

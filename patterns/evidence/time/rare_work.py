@@ -65,7 +65,8 @@ class InMostSteps:
 
 @kept
 def in_most_steps(trace: Trace) -> tuple[InMostSteps, ...]:
-    """All that is done in three steps or more and in two thirds of them, by the threads of steps.
+    """Return all that is done in three steps or more and in two thirds of them, by the threads of
+    steps.
 
     Another thread may save meanwhile, and a loader copies its items.
     """

@@ -69,13 +69,13 @@ def _value_reads(trace: Trace) -> Iterator[Wait]:
 
 
 def of_values(trace: Trace) -> list[Wait]:
-    """The reads, but those of norms of gradients."""
+    """Return the reads, but those of norms of gradients."""
     found = list(_value_reads(trace))
     return list(compress(found, ~_of_norms(trace, found)))
 
 
 def of_norms(trace: Trace) -> list[Wait]:
-    """The reads with nothing but clipping between them and norms of several tensors."""
+    """Return the reads with nothing but clipping between them and norms of several tensors."""
     found = list(_value_reads(trace)) if len(trace.rows_named(*_NORMS)) else []
     return list(compress(found, _of_norms(trace, found)))
 

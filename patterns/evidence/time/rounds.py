@@ -51,7 +51,7 @@ def count_text(trace: Trace, count: int, what: str, counted: Iterable[Rows]) -> 
 
 
 def with_backward(trace: Trace, loops: Sequence[Rows]) -> Rounds:
-    """The rounds of these loops, given the operators of each by start, all on one thread."""
+    """Return the rounds of these loops, given the operators of each by start, all on one thread."""
     forward = np.concatenate(loops)
     backward = backward_of(trace, forward)
     host = {int(trace.track_id[forward[0]]): time_of_rounds(trace, loops)}

@@ -25,7 +25,7 @@ NO_COST = Cost(Intervals(), matters=False)  # what is found takes no time, or no
 
 
 def part_of_window(trace: Trace, time: Intervals) -> float:
-    """The share of the window, or of what is outside of it alone: its length in windows.
+    """Return the share of the window, or of what is outside of it alone: its length in windows.
 
     So a floor is the same for what counts and for what does not. 1 where there is no window.
     """

@@ -61,7 +61,7 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
 
 
 def moves_of_modules(trace: Trace) -> Intervals:
-    """The rows at which modules move, as by `Module.to()`, as a set of numbers."""
+    """Return the rows at which modules move, as by `Module.to()`, as a set of numbers."""
     moves = [
         each for each in trace.names_fitting(_APPLY) if MOVES_A_MODULE.search(trace.names[each])
     ]
@@ -98,7 +98,7 @@ def _uploads(trace: Trace, rows: Rows, ops: Rows) -> Iterator[Upload]:
 
 
 def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float) -> Cost:
-    """The time of the copies and the waits for them in which no device does anything else.
+    """Return the time of the copies and the waits for them in which no device does anything else.
 
     It matters from `warning_from` of the window on. Before the first device work it is not known
     what the devices did, because the profiler had just begun.
@@ -112,7 +112,7 @@ def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float)
 
 
 def part_from_pinned(trace: Trace, work: Rows) -> tuple[tuple[float, float], str]:
-    """The part of the copies' time that they take from pinned memory, at best and at worst.
+    """Return the part of the copies' time that they take from pinned memory, at best and at worst.
 
     By the generation of PCIe that devices of each compute capability have, all 16 lanes of it: some
     12, 25 and 50 GB/s are measured (CUDA's bandwidthTest, nvbandwidth), less on older hosts and on

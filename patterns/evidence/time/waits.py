@@ -84,7 +84,8 @@ def idle_after(waits: Iterable[Wait], busy: Intervals) -> Intervals:
 
 
 def cost_of_waits(trace: Trace, waits: Sequence[Wait], warning_from: float) -> Cost:
-    """The idle time after the waits, which matters where each step waits and it is so much of it.
+    """Return the idle time after the waits, which matters where each step waits and it is so much
+    of it.
 
     Where device work may be missing in the trace it is not known whether a device did idle.
     """
@@ -170,7 +171,9 @@ def _lasts_longer(
 
 
 def right_after_launches(trace: Trace) -> tuple[Rows, Rows]:
-    """All launches in the window, and the calls that synchronise right after one in its op."""
+    """Return all launches in the window, and the calls that synchronise right after one in
+    its op.
+    """
     rows = calls_of(
         trace, *KERNEL_LAUNCHES, *SYNCHRONIZE, "cu*Memcpy*", "hip*Memcpy*", "cu*Memset*"
     )

@@ -140,7 +140,7 @@ class WorkerBound:
         return max(min(wanted, self._most), self.num_workers)
 
     def left(self, workers: int) -> tuple[float, float]:
-        """The part of the wait that stays with so many workers, at best and at worst."""
+        """Return the part of the wait that stays with so many workers, at best and at worst."""
 
         def stays(every_ns: float) -> float:
             wait_ns = max(every_ns - self.step_ns, 0.0) + self.received_ns
