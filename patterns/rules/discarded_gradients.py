@@ -37,6 +37,7 @@ def _node(number: int, address: int) -> str:
 _SUM = under(f"{NODE}SumBackward0 > SumBackward0 seq=5/1", "aten::expand")
 _BACKWARD = _SUM + _node(4, 7)
 _CLEAR = under("Optimizer.zero_grad#SGD.zero_grad 9us", "[memory] -2048B at 7 of 0")
+_CLEAR_BOTH = _CLEAR + "  [memory] -2048B at 9 of 0\n"
 _EMPTY = "Optimizer.zero_grad#SGD.zero_grad 90us\n"
 _UPDATE = under("Optimizer.step#SGD.step", "aten::add_ | float[64, 8], float[64, 8]")
 _NORM = "aten::linalg_vector_norm | float[64, 8]\n"
@@ -88,6 +89,16 @@ class DiscardedGradients(Pattern):
         Quiet("trained", _looped(_called(_BACKWARD), _UPDATE, _CLEAR)),
         Quiet("the-script-reads-them", _looped(_called(_BACKWARD), _NORM, _CLEAR, _UPDATE)),
         Quiet("a-list-is-read", _looped(_called(_BACKWARD), _LIST, _CLEAR, _UPDATE)),
+        Fires(
+            "two-backwards",
+            _looped(_called(_BACKWARD), _called(_node(3, 9)), _CLEAR_BOTH, _UPDATE),
+            events=4,
+            at=AT,
+        ),
+        Quiet(
+            "read-between-two-backwards",
+            _looped(_called(_BACKWARD), _NORM, _called(_node(3, 9)), _CLEAR_BOTH, _UPDATE),
+        ),
         Quiet("in-two-steps", _looped(_called(_BACKWARD), _CLEAR, _UPDATE, count=2)),
         Quiet(
             "another-gradient-stays",

@@ -63,7 +63,7 @@ def unread(trace: Trace) -> Iterator[Walk]:
         )
         if stepped or hooked or _outlives(trace, walk, call):
             continue
-        if not _is_read(trace, walk, call, ended_ns):
+        if not _is_read(trace, walk, call, begun_ns):
             yield walk
 
 
@@ -144,12 +144,15 @@ def _outlives(trace: Trace, walk: Walk, call: int) -> bool:
     return False
 
 
-def _is_read(trace: Trace, walk: Walk, call: int, ended_ns: int) -> bool:
-    """Tell whether an operator between a backward and a call may take one of its gradients."""
+def _is_read(trace: Trace, walk: Walk, call: int, begun_ns: int) -> bool:
+    """Tell whether an operator from a backward on to a call may take one of its gradients.
+
+    Two backwards in a row may be one walk, with a look at gradients between them.
+    """
     gradients = {dims for _, dims in walk.gradients if dims}
     ops = ops_in_no_op(trace, int(trace.track_id[call]))
     starts = trace.start_ns[ops]
-    between = ops[slice(*np.searchsorted(starts, (ended_ns, trace.start_ns[call])))]
+    between = ops[slice(*np.searchsorted(starts, (begun_ns, trace.start_ns[call])))]
     # The engine's own thread is the script's on a CPU.
     between = between[~below(trace, walk.nodes).contains(between)]
     for number in np.unique(trace.inputs_id[between]).tolist():
