@@ -1,5 +1,6 @@
 """save and load; no PyTorch needed but for reading a file of its."""
 
+import importlib.util
 import io
 import json
 import os
@@ -329,8 +330,11 @@ def again(x, **how):
 
 
 def test_what_is_shared_on_a_device_is_shared_there():
-    on_a_device("""
-for kind in torch.float32, torch.bfloat16:
+    halves = ", torch.bfloat16" * bool(importlib.util.find_spec("ml_dtypes"))
+    on_a_device(
+        f"kinds = [torch.float32{halves}]"
+        + """
+for kind in kinds:
     x = torch.zeros(4, device="cuda", dtype=kind)
     for map_location in None, "cuda", "cpu", {"cuda:0": "cpu"}, lambda storage, at: storage:
         found = again({"a": x, "again": x, "row": x[2:]}, map_location=map_location)
@@ -345,7 +349,8 @@ assert found["a"].tolist() == [0, 0, 7, 7]
 weight = torch.nn.Parameter(torch.ones(2, device="cuda"))
 found = again([weight, weight])
 assert found[0] is found[1] and found[0].is_leaf and found[0].requires_grad
-""")
+"""
+    )
 
 
 def test_a_module_comes_back_on_its_device():
