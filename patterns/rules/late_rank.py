@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from tidy.account import Accountant, RankWaits, waits_for_devices, waits_for_ranks
+from tidy.account import Accountant, RankWaits, main_track, waits_for_devices, waits_for_ranks
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle
 from tidy.jobs import ERROR_OF_COST
 from tidy.savings import Edit
@@ -77,7 +77,7 @@ class LateRank(Pattern):
     Where one rank is late, the saving is that of the others' waiting: at best it arrives when the
     others do in the median, at worst when the next to last does; and, if it stays late, no more
     than a replay of the whole job says. Nothing is sure where the traces of some ranks were not
-    given. Of collectives on the host waiting is known too roughly for a saving.
+    given.
     Instead: Look at the report of the rank that is named: a slower loader or device, another
     program on its machine, more or longer samples. Where ranks come last by turns, batches of even
     size help.
@@ -88,7 +88,7 @@ class LateRank(Pattern):
     code = "TDY902"
     needs = frozenset[Capability]()
     compares_ranks = True
-    why_no_edit = "what would let all of them arrive in time, or what that saves, is not known"
+    why_no_edit = "what would let all of them arrive in time is not known"
     fix = "look at the rank that comes last: its loader, its share of the work, its machine"
     least_share = share(
         0.01, "waits that are less than this part of the steps are not worth a word"
@@ -168,8 +168,7 @@ class LateRank(Pattern):
         # Of one process the late one's own work would have to change as well.
         if late is not None and of_each[late].trace is not trace:
             are_all = len(of_each) == (trace.info.world_size or 1)
-            # Threads of a host see ends late, and what runs beside looks as if it hid them.
-            edit = rank.in_time(late, cost_ns, are_all=are_all) if rank.on_device else None
+            edit = rank.in_time(late, cost_ns, are_all=are_all)
             place = _longer_at(of_each[late], late, rank)
         yield Match(
             Events(trace, waits.rows[waiting > 0]),
@@ -248,7 +247,7 @@ class _Rank:
     def _exposed(self, starts_ns: Rows, ends_ns: Rows) -> Intervals:
         trace, rows = self.trace, self.waits.rows
         others = [trace.rows_of_device(device) for device in np.unique(trace.device[rows]).tolist()]
-        if others and self.on_device:
+        if others and self._on_device:
             busy = np.setdiff1d(np.concatenate(others), rows)
         else:  # on the host: what the thread computes meanwhile
             busy = trace.rows_of_kind(EventKind.TorchOp)
@@ -256,8 +255,7 @@ class _Rank:
         return waiting & trace.step_time
 
     @property
-    def on_device(self) -> bool:
-        """Whether devices run its collectives, and not its host."""
+    def _on_device(self) -> bool:
         return bool((self.trace.device[self.waits.rows] >= 0).all())
 
     def waits_ns(self, late: int) -> float:
@@ -318,7 +316,11 @@ class _Rank:
 
     def _shorter(self, waits: RankWaits, saved_ns: Rows) -> Edit:
         model = f"the {self.word} that is late arrives with the others"
-        return Edit(model, work=waits.rows, work_saved_ns=saved_ns, of_others=True)
+        if self._on_device:
+            return Edit(model, work=waits.rows, work_saved_ns=saved_ns, of_others=True)
+        upto = self.trace.start_ns[waits.rows] + waits.waiting_ns
+        time = self._exposed(upto - saved_ns, upto)
+        return Edit(model, host={main_track(self.trace): time}, of_others=True)
 
 
 def _longer_at(late: _Rank, number: int, other: _Rank) -> FixPlace | None:
