@@ -34,9 +34,9 @@ from tidy.trace import (
 from tidy.trace.kept import kept, kept_of_window
 from tidy.trace.lost import capturing
 
-from ..device import devices
+from ..device import autograd, devices
 from ..device.graphs import KERNEL_LAUNCHES
-from ..device.launches import COMPILED, by_start, calls_of, has_name, ops_around_all
+from ..device.launches import COMPILED, below, by_start, calls_of, has_name, ops_around_all
 from ..python.places import grouped
 
 Numbers = NDArray[np.int32]
@@ -262,14 +262,18 @@ def mostly_before(trace: Trace, idle: Intervals) -> str:
 def main_line(trace: Trace, idle: Intervals, calls: Rows) -> Location | None:
     """Return the line that more than half of idle time lies before, and of these calls comes from.
 
-    None if there is no such line, or no Python stack was recorded.
+    None if there is no such line, or no Python stack was recorded. What a backward launches has
+    none: its line is the same for all that the model is.
     """
     work, spent_ns = _work_after(trace, idle)
+    backward = below(trace, autograd.calls_of(trace))
+    own_ns = np.where(backward.contains(trace.launching_ops(work)), 0, spent_ns)
     places = Places(trace)
     found = []
-    for rows, weight in ((work, spent_ns), (calls, np.ones(len(calls), np.int64))):
+    each_once = np.ones(len(calls), np.int64)
+    for rows, weight, whole in ((work, own_ns, spent_ns), (calls, each_once, each_once)):
         most = places.costliest(rows.astype(np.int32), weight, 1)
-        found += [each.location for each in most if each.time_ns > _MAIN * weight.sum()]
+        found += [each.location for each in most if each.time_ns > _MAIN * whole.sum()]
     return found[0] if len(found) == 2 and found[0] == found[1] else None
 
 
