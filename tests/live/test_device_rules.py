@@ -96,8 +96,10 @@ def test_the_examples(name: str, mistakes: dict[str, str], tmp_path: Path) -> No
     assert (done.code, done.err) == (int(bool(mistakes)), "")
     (report,) = json.loads(report_path.read_text("utf-8"))["traces"]
     named: dict[str, set[str]] = {}
-    # What the whole run has in common, such as many launches, has no place.
-    for found in (each for each in report["findings"] if each["location"] is not None):
+    # What the whole run has in common has no place; that of many launches is the model's call.
+    for found in report["findings"]:
+        if found["location"] is None or found["code"] == "TDY402":
+            continue
         assert found["location"]["is_call_line"]
         line = lines[found["location"]["line"] - 1].strip()
         named.setdefault(found["code"], set()).add(line)

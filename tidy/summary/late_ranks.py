@@ -37,7 +37,10 @@ _LATE = (Verdict.STAYS_LATE, Verdict.PASSES)
 _HOST = "its host launches them late"
 _WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
 # Threads of a host see ends late, and what runs beside looks like work that hides them.
-_WHY_NOT_ON_HOST = "of collectives on the host waiting is known too roughly"
+_WHY_NOT_ON_HOST = (
+    "of collectives on the host waiting is known too roughly for a replay of the job; TDY902 has"
+    " what each rank saves"
+)
 _COMPUTE, _COPY = "compute", "copy"
 _MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
 
