@@ -364,18 +364,30 @@ def test_idle_workers_that_died_are_replaced() -> None:
     assert any(isinstance(each, int) for each in pids)
 
 
-def _asked(left: int | None) -> tuple[int | None, int]:
-    """Answer which process was asked before."""
+def _asked(_left: None) -> tuple[int, None]:
+    return os.getpid(), None
+
+
+_LEAVES = """
+import os, sys
+from tidy.reducing.pool import FileCall, FilePool
+def asked(left):
     return (os.getpid() if left is None else left), os.getpid()
+if __name__ == "__main__":
+    calls = [FileCall(str(number), asked, ()) for number in range(5)]
+    with FilePool(2, sys.argv[1]) as workers:
+        first, *others = (dict(workers.run(calls, lambda _: None)) for _ in range(3))
+    assert [first] * 2 == others, (first, others)
+    assert len({*first.values(), os.getpid()}) == 3, first
+"""
 
 
 @pytest.mark.parametrize("method", _METHODS)
-def test_what_a_call_leaves_is_there_for_the_next_on_the_file(method: str) -> None:
-    calls = [pool.FileCall(str(number), _asked, ()) for number in range(5)]
-    with pool.FilePool(2, method) as workers:
-        first, second, third = (dict(workers.run(calls, lambda _: None)) for _ in range(3))
-    assert first == second == third
-    assert len({*first.values(), os.getpid()}) == 3
+def test_what_a_call_leaves_is_there_for_the_next_on_the_file(method: str, tmp_path: Path) -> None:
+    """In a process of its own, in which nobody else closes files."""
+    script = tmp_path / "script.py"
+    script.write_text(_LEAVES, "utf-8")
+    assert run_alone(script, method) == (0, "", "")
 
 
 def test_traces_of_an_earlier_command_are_not_those_of_this_one(tmp_path: Path) -> None:
