@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ..averages.terminal import on_terminal
+from ..environment import SOAK
 from .command import EXAMPLES, Result, tidy, tidy_process
 from .traces import Event, clean, event, loop, write
 
@@ -44,7 +45,7 @@ def _on_terminal(*given: str | Path, columns: int = 80) -> Result:
     return Result(0, "".join(f"{line}\n" for line in plain), "")
 
 
-@pytest.mark.parametrize("columns", [40, 80, 100])
+@pytest.mark.parametrize("columns", [40, 80, 100] if SOAK else [40, 100])
 def test_examples(columns: int) -> None:
     given = ("report", *EXAMPLES, "--name", ".", "--fail-on", "never")
     _check_layout(_on_terminal(*given, columns=columns), columns)
