@@ -40,12 +40,7 @@ class Accelerator(Protocol):
         )
 
     def device_index(self, device: Any = None) -> int:
-        """Return the number of a device, given as `cuda`, `cuda:1`, a number or None for the
-        current one.
-
-        Raises:
-            RuntimeError: there is no such device.
-        """
+        """Return the number of `cuda`, `cuda:1` or a number; RuntimeError if it is not there."""
         raise RuntimeError(self.no_such_device("cuda" if device is None else str(device)))
 
     def to_device(self, tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
@@ -67,25 +62,17 @@ class Accelerator(Protocol):
         """Turn to `node`: the stream of its forward becomes the current one."""
 
     def pass_on(self, source: Node, target: Node, grad: Tensor) -> None:
-        """Pass a gradient from `source` to `target`: the streams that have to wait do so.
-
-        Raises:
-            RuntimeError: the gradient is on another device than what it is the gradient of.
-        """
+        """Pass a gradient from `source` to `target`: the streams that have to wait do so."""
 
     def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
-        """Return the sum of two gradients that arrived at `target`, in `old` itself where `own` is
-        set.
-        """
+        """Return the sum of two gradients that arrived at `target`, in `old` itself if `own`."""
         return old + grad
 
     def captured(self, node: Node) -> None:
         """Hand the gradient that arrived at `node` to the caller of `grad()`."""
 
     def stream_of(self, leaf: Tensor) -> Any:
-        """Return the stream on which a leaf's gradient is accumulated; None for a leaf on
-        the CPU.
-        """
+        """Return the stream on which a leaf's gradient is accumulated; None on the CPU."""
         return None
 
     def copied(self, variable: Tensor, grad: Tensor) -> Tensor:
@@ -94,11 +81,7 @@ class Accelerator(Protocol):
         return copy
 
     def check_grad(self, tensor: Tensor, grad: Tensor) -> None:
-        """Refuse `tensor.grad = grad` across devices.
-
-        Raises:
-            RuntimeError: the two are on different devices.
-        """
+        """Refuse `tensor.grad = grad` across devices, with a RuntimeError."""
 
 
 class NoDevice(Accelerator):

@@ -155,9 +155,7 @@ def in_16_bits(number: Any, dtype: DType) -> Any:
 
 
 def promoted(*operands: Any) -> tuple[Any, ...]:
-    """Widen operands of several dtypes, as `widened` does; numbers keep the digits that float32
-    has.
-    """
+    """Widen operands of several dtypes, as `widened` does; numbers keep float32's digits."""
     dtype = result_dtype(*operands)
     if dtype.kind not in "fV" or dtype.itemsize != 2:
         return None, *[np.asarray(x).astype(dtype, copy=False) for x in operands]

@@ -31,9 +31,7 @@ _SAME = (
 
 
 def home_of(inner: str) -> str | None:
-    """Tell which module has what PyTorch has at this path; None for a path that is no
-    further one.
-    """
+    """Return the module that has what PyTorch has at this path; None for no such path."""
     if inner in WHY:
         return "core.faces"
     return next((home for pattern, home in _SAME if re.fullmatch(pattern, inner)), None)

@@ -31,9 +31,7 @@ class Storage(weakref.ref):  # type: ignore[type-arg]
 
 
 def make_storage(owner: Any, freed: Callable[[Storage], None], device: int, block: Any) -> Storage:
-    """Return the storage of an array that owns its memory; `freed(storage)` is called at
-    its end.
-    """
+    """Return the storage of an array that owns its memory; `freed` is called at its end."""
     made = Storage(owner, freed)
     made.key = key = id(owner)
     made.device, made.block, made.number = device, block, next(_numbers)

@@ -69,9 +69,7 @@ def _evaluate(func: Function, inputs: Any, create_graph: bool) -> tuple[Tensors,
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
-    """Return for each output and input their Jacobian, of shape (*output, *input); never
-    vectorized.
-    """
+    """Return for each output and input their Jacobian, of shape (*output, *input)."""
     if how.get("strategy", "reverse-mode") != "reverse-mode":
         raise NotImplementedError("jacobian: only strategy='reverse-mode'")
     at, result, outputs = _evaluate(func, inputs, create_graph)

@@ -91,9 +91,7 @@ def _like_argnums(argnums: Any, values: tuple[Any, ...]) -> Any:
 
 
 def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """Return a function that gives the gradient of `func`, which gives one number, and that
-    number.
-    """
+    """Return a function that gives the gradient of `func`, and the number that it gives."""
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

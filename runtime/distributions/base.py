@@ -36,9 +36,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions made from now on check what they are given, unless they
-        say so.
-        """
+        """Set whether distributions made from now on check their arguments by default."""
         check(value in (True, False), f"a bool is needed, not {value!r}", ValueError)
         Distribution._validate_args = value
 

@@ -127,9 +127,7 @@ class BackwardStreams:
         return consumer, producer
 
     def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
-        """Return the sum of two gradients that arrived at `target`, in `old` itself where `own` is
-        set.
-        """
+        """Return the sum of two gradients that arrived at `target`, in `old` itself if `own`."""
         pair = self._streams_for(source, target, grad)
         with StreamContext(None if pair is None else pair[0]):
             if own:

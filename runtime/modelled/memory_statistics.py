@@ -53,9 +53,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Return the statistics by PyTorch's names, those of all pools together; {} without a
-    device.
-    """
+    """Return the statistics by PyTorch's names, of all pools together; {} without a device."""
     if not devices:
         return {}
     stats, shown = _stats(device), dict[str, int]()

@@ -32,9 +32,7 @@ class ModelledAccelerator(BackwardStreams, Accelerator):
             return function(*args)
 
     def stream_of(self, leaf: Tensor) -> Stream | None:
-        """Return the stream on which a leaf's gradient is accumulated; None for a leaf on
-        the CPU.
-        """
+        """Return the stream on which a leaf's gradient is accumulated; None on the CPU."""
         storage = storage_of(leaf)
         return None if storage is None else current_stream(storage.device)
 
@@ -47,11 +45,7 @@ class ModelledAccelerator(BackwardStreams, Accelerator):
         return copy
 
     def check_grad(self, tensor: Tensor, grad: Tensor) -> None:
-        """Refuse `tensor.grad = grad` across devices.
-
-        Raises:
-            RuntimeError: the two are on different devices.
-        """
+        """Refuse `tensor.grad = grad` across devices, with a RuntimeError."""
         if grad.device != tensor.device:
             raise RuntimeError(
                 f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor"

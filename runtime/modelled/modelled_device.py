@@ -91,16 +91,12 @@ devices: list[ModelledDevice] = []  # the configured ones, by their numbers
 
 
 def no_such_device(device: str) -> str:
-    """Return the text of the error that says that `device` does not exist, and what to do
-    about it.
-    """
+    """Return the error's text: that `device` does not exist, and what to do about it."""
     if devices:
         return f"CUDA error: invalid device ordinal: {device}; there are {len(devices)}"
     return NO_DEVICE.no_such_device(device)
 
 
 def device_properties() -> list[dict[str, Any]]:
-    """Return the configured devices, as `deviceProperties` of a trace lists them; [] if there are
-    none.
-    """
+    """Return the configured devices as a trace's `deviceProperties` lists them."""
     return [device.spec.properties(device.index) for device in devices]

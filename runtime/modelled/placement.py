@@ -30,9 +30,7 @@ def _freed(storage: Storage) -> None:
 
 
 def device_number_of(tensor: Any) -> int | None:
-    """Return the number of a tensor's device; None for one on the CPU, and for what is no
-    tensor.
-    """
+    """Return the number of a tensor's device; None on the CPU, and for what is no tensor."""
     storage = storage_of(tensor) if isinstance(tensor, Tensor) else None
     return None if storage is None else storage.device
 

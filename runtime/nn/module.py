@@ -183,9 +183,7 @@ class Module(ModuleState):
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str, kind: str = "_modules") -> Any:
-        """Return what has that dotted name; the module itself for "". AttributeError if there is
-        none.
-        """
+        """Return what has that dotted name, itself for ""; AttributeError if there is none."""
         found: Any = self
         path = target.split(".") if target else []
         for n, name in enumerate(path, 1):

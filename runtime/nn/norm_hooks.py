@@ -108,9 +108,7 @@ def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:  # fmt: skip
-    """Replace a weight by itself over its largest singular value, as far as power iteration knows
-    it.
-    """
+    """Divide a weight by its largest singular value, which power iteration finds."""
     told = f"Expected n_power_iterations to be positive, but got {n_power_iterations}"
     check(n_power_iterations > 0, told, ValueError)
     made = SpectralNorm(name, dim_of_outputs(module) if dim is None else dim)

@@ -256,9 +256,7 @@ def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:  # fmt: skip
-    """Replace a weight by itself over its largest singular value, as far as power iteration knows
-    it.
-    """
+    """Divide a weight by its largest singular value, which power iteration finds."""
     weight = getattr(module, name, None)
     told = f"Module '{module}' has no parameter or buffer with name '{name}'"
     check(isinstance(weight, Tensor), told, ValueError)

@@ -74,9 +74,7 @@ _TREES: dict[str, str | Callable[..., str]] = {
 
 
 def around(name: str, inner: Run) -> Run:
-    """Return what observers run of the operator `aten::name`: `inner`, after what it calls
-    beside.
-    """
+    """Return what observers run of `aten::name`: `inner`, after what it calls beside."""
     tree = _TREES.get(name.removeprefix("aten::"))
     if tree is None:
         return inner

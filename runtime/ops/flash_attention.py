@@ -77,9 +77,7 @@ def is_fit(q: Any, k: Any, v: Any, mask: Any, p: float, causal: bool) -> bool:
 
 
 def order_of(q: Any) -> tuple[int, ...]:
-    """Return the dimensions by their strides: the result lies in memory as queries do that are
-    dense.
-    """
+    """Return the dimensions by their strides: results lie as dense queries do."""
     strides, shape = q.array.strides, q.array.shape
     expanded = any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
     if expanded or strides[-1] != q.array.itemsize:

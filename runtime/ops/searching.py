@@ -114,9 +114,7 @@ def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:  # fmt: skip
-    """Return the elements (or slices along `dim`), each once and in order; where they went; how
-    many.
-    """
+    """Return the elements (or slices) once and in order; where they went; how many."""
     axis = dim if dim is None else dimension(dim, input.array.ndim)
     values, places, counts = np.unique(
         input.array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False

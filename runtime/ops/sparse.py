@@ -172,9 +172,7 @@ def sparse_coo_tensor(
     indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, check_invariants: Any = None, is_coalesced: Any = None,
 ) -> SparseTensor:  # fmt: skip
-    """Return a tensor of `size` with `values` at `indices`, (dimensions, nnz); equal places
-    add up.
-    """
+    """Return a tensor with `values` at `indices`, (dimensions, nnz); equal places add up."""
     check(not requires_grad, "give values that require a gradient", NotImplementedError)
     if values is None or isinstance(indices, (int, tuple)):  # sizes alone
         size = sizes((indices,) if values is None else (indices, values))

@@ -259,9 +259,7 @@ declare(globals(), _ROWS)
 
 @function("tensor")
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """Return the same elements in another shape, without copying; with a dtype, as that dtype's
-    bytes.
-    """
+    """Return the same elements in another shape, not copied; or as another dtype's."""
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         return wrap(self.array.view(shape[0]))
     return aten.view_size(self, sizes(shape))

@@ -70,9 +70,7 @@ def copy_plans(call: OperatorCall) -> Plans:
 
 
 def reduce_plans(call: OperatorCall) -> Plans:
-    """Plan a kernel that reads the input once; where there are few results, several blocks work on
-    each.
-    """
+    """Plan a kernel that reads the input once, with several blocks a result if there are few."""
     x, out = call.inputs[0], call.outputs[0]
     nbytes = x.nbytes + total_nbytes(call.outputs)
     kept = [n for n in out.shape if n != 1]
@@ -84,9 +82,7 @@ def reduce_plans(call: OperatorCall) -> Plans:
 
 
 def foreach_plans(call: OperatorCall) -> Plans:
-    """Plan one kernel for as many tensors as its arguments hold; the lists stand one after
-    another.
-    """
+    """Plan one kernel for as many tensors as its arguments hold, list after list."""
     base, inputs = call.base.removeprefix("_foreach_"), call.inputs
     given = inputs if base == "norm" else call.outputs or inputs
     tensors = [x for x in given if x.shape] or list(given)

@@ -116,9 +116,7 @@ class OperatorCall(NamedTuple):
 
 
 def occupancy(plan: KernelPlan, spec: DeviceSpec) -> tuple[float, float]:
-    """Return what Kineto writes of a kernel: estimated achieved occupancy (0 to 1), and blocks per
-    SM.
-    """
+    """Return estimated achieved occupancy (0 to 1) and blocks per SM, as Kineto does."""
     blocks_per_sm = math.prod(plan.grid) / spec.sm_count
     threads = math.prod(plan.block)
     held = min(spec.max_blocks_per_sm, spec.max_threads_per_sm // max(1, threads))

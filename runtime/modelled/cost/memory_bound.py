@@ -54,9 +54,7 @@ def stream_ns(
 
 
 def memory_ns(nbytes: float, spec: DeviceSpec, blocks: int, pace: Pace = _USUAL) -> int:
-    """Return how long a kernel takes that reads and writes so many bytes once, with so many
-    blocks.
-    """
+    """Return how long a kernel of so many blocks takes to read and write so many bytes."""
     busy = min(1.0, blocks / (spec.sm_count * _SMS_THAT_SUFFICE))
     efficiency = MEMORY_EFFICIENCY * pace.efficiency * max(busy, 1e-3)
     return spec.kernel_floor_ns + int(stream_ns(nbytes, spec, efficiency, pace.cached))

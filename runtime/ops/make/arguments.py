@@ -255,9 +255,7 @@ def laid_alike(made: Array, arrays: Any) -> Array:
 
 
 def in_layout_of(given: Tensor, made: Tensor) -> Tensor:
-    """Return a result in channels_last where the operand is: its format is suggested to what
-    follows.
-    """
+    """Return a result in channels_last if the operand is: what follows keeps to that."""
     word = last_format(given.array)
     found: Tensor = made.contiguous(memory_format=word) if word else made
     return found

@@ -117,9 +117,7 @@ class _Function(Pieces):
         return "; ".join(f"{self._name(p)}.array" for p in self.op.tensors)
 
     def star(self) -> str:
-        """Return the parameter that takes any number of sizes, which may be given by its
-        name, too.
-        """
+        """Return the parameter that takes any number of sizes, also by its name."""
         return next((p.name for p in self.op.params if p.star and p.kind == "sizes"), "")
 
     def again(self) -> str:
