@@ -50,11 +50,7 @@ mkldnn = _Switches("mkldnn", enabled=False)
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """`highest` keeps products in float32; `high` and `medium` allow TF32 on a device.
-
-    Raises:
-        RuntimeError: none of these.
-    """
+    """Keep products in float32 (`highest`), or allow TF32 on a device (`high`, `medium`)."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
     cuda.matmul.precision = precision

@@ -20,11 +20,7 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Taken: nothing is shared.
-
-    Raises:
-        AssertionError: no such strategy.
-    """
+    """Take one of the strategies; it has no effect, as nothing is shared."""
     assert new_strategy in get_all_sharing_strategies()
     _kept[0] = new_strategy
 

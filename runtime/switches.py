@@ -39,11 +39,7 @@ def get_default_device() -> Device:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Floats become what `torch.DoubleTensor`, given as it is or by name, holds.
-
-    Raises:
-        TypeError: it holds no floating numbers, or is on a device.
-    """
+    """Have floats be what `torch.DoubleTensor`, given as it is or by name, holds."""
     name = t if isinstance(t, str) else getattr(t, "__name__", "")
     kind = name.removeprefix("torch.").removesuffix("Tensor").lower()
     fits = kind in ("float", "double", "half")

@@ -19,11 +19,7 @@ __all__ += ["get_gradient_edge", "register_multi_grad_hook", "save_on_cpu", "sav
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Return the edge that the tensor's gradient flows along.
-
-    Raises:
-        RuntimeError: the tensor does not require a gradient.
-    """
+    """Return the edge along which the gradient flows; RuntimeError if there is none."""
     node, number = gradient_edge(tensor)
     told = (
         "It is not possible to get the gradient edge for a Tensor that does not require gradients"

@@ -181,11 +181,7 @@ class _Missing(type):
 
 
 def numpy_dtype(given: Any) -> DType:
-    """Return the dtype that numpy makes of what is given.
-
-    Raises:
-        RuntimeError: it is one that is missing, which numpy before 2.4 takes for any object.
-    """
+    """Return numpy's dtype of what is given; RuntimeError for one that is missing here."""
     return given.dtype if isinstance(given, _Missing) else np.dtype(given)
 
 

@@ -49,11 +49,7 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
 
 
 def configure_from_environment() -> None:
-    """Configure what TIDY_DEVICE asks for.
-
-    Raises:
-        ValueError: naming the variable, where it makes no sense.
-    """
+    """Configure what TIDY_DEVICE asks for; ValueError, which names it, if that makes no sense."""
     try:
         configure(os.environ[VARIABLE])
     except ValueError as error:

@@ -51,11 +51,7 @@ class CUDAGraph:
         self._capture.join(stream)
 
     def capture_end(self) -> None:
-        """Take up nothing more.
-
-        Raises:
-            RuntimeError: no capture has begun.
-        """
+        """Take up nothing more; RuntimeError if no capture has begun."""
         check(bool(self._capture.streams), "capture_end() without a capture_begin()")
         self._capture.end()
 

@@ -89,11 +89,7 @@ def empty_cache() -> None:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Have the allocator take no more than this share of the memory.
-
-    Raises:
-        ValueError: `fraction` is not between 0 and 1.
-    """
+    """Have the allocator take no more than this share (0 to 1) of the memory."""
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
     if devices:

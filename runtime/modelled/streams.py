@@ -235,11 +235,7 @@ def _join(capture: Capture | None, stream: Stream) -> None:
 
 
 def refuse_in_capture(stream: StreamTimeline, name: str) -> None:
-    """Refuse to wait for work that does not run.
-
-    Raises:
-        RuntimeError: the stream is being captured.
-    """
+    """Refuse, with a RuntimeError, to wait for a stream that is being captured."""
     if stream.capture is not None:
         why = f"{name} has to wait for the device"
         raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({why})")

@@ -315,11 +315,7 @@ _GIVEN = {
 
 
 def _checked(owner: Module, kind: str, name: str, value: Any) -> Any:
-    """Return what a module gets under a name: `value`, or what a hook makes of it.
-
-    Raises:
-        TypeError: it is of another class.
-    """
+    """Return what a module gets under a name: `value`, or what a hook makes of it."""
     what, wanted = _TYPES[kind]
     fits = value is None or isinstance(value, wanted)
     check(fits, f"cannot assign a {type(value).__name__} as {what} {name!r}", TypeError)

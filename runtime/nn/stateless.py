@@ -58,11 +58,7 @@ def functional_call(
     module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """`module(*args, **kwargs)` with these tensors in place of those of the same names.
-
-    Raises:
-        ValueError: two dicts have one name.
-    """
+    """Call `module(*args, **kwargs)` with these tensors in place of those of the same names."""
     given = parameter_and_buffer_dicts
     if not isinstance(given, dict):
         several = isinstance(given, Sequence) and all(isinstance(each, dict) for each in given)

@@ -43,11 +43,7 @@ def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Return the norm of all tensors together.
-
-    Raises:
-        RuntimeError: it is infinite or NaN, and `error_if_nonfinite`.
-    """
+    """Return the norm of all tensors; RuntimeError if infinite or NaN and `error_if_nonfinite`."""
     norms, order = [], float(norm_type)
     for group in _grouped(_listed(tensors)):
         if foreach is False:

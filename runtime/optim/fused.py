@@ -33,11 +33,7 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 def refuse_unfit(group: Group) -> None:
-    """Check the options of a group that asks for `fused=True`, and its parameters.
-
-    Raises:
-        RuntimeError: it asks for `foreach` as well, or has parameters that are not floating point.
-    """
+    """Refuse `fused=True` beside `foreach`, and for parameters that are not floating point."""
     check(not group.get("foreach"), "`fused` and `foreach` cannot be `True` together.")
     for p in group["params"]:
         text = "`fused=True` requires all the params to be floating point Tensors"

@@ -158,11 +158,7 @@ class GradScaler:
         return {key: getattr(self, own) for key, own in _SAVED.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave.
-
-        Raises:
-            RuntimeError: it is empty, as that of a scaler that was not enabled.
-        """
+        """Take over what `state_dict` gave; RuntimeError if that is empty (it was not enabled)."""
         if not self._enabled:
             return
         check(bool(state_dict), "The source state dict is empty")

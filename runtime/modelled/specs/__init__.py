@@ -12,11 +12,7 @@ MOST_DEVICES = 64
 
 
 def find_spec(text: str) -> DeviceSpec:
-    """Return the device of that key, in upper or lower case.
-
-    Raises:
-        ValueError: no device has that key; the message lists the keys that there are.
-    """
+    """Return the device of that key, in upper or lower case; ValueError lists the keys."""
     key = text.strip().lower()
     spec = SPECS.get(ALIASES.get(key, key))
     if spec is None:

@@ -29,11 +29,7 @@ Array = Any
 
 
 def dimension(dim: int, ndim: int) -> int:
-    """`dim` counted from the front.
-
-    Raises:
-        IndexError: there is no such dimension.
-    """
+    """Return `dim` counted from the front; IndexError if there is no such dimension."""
     size = ndim or 1
     if not -size <= dim < size:
         wanted = f"expected to be in range of [{-size}, {size - 1}], but got {dim}"
@@ -73,33 +69,21 @@ def conj(x: Any) -> Any:
 
 
 def as_mask(array: Array) -> Array:
-    """Return a mask as it is.
-
-    Raises:
-        ValueError: not of bools (or bytes).
-    """
+    """Return a mask as it is; ValueError if it is not of bools (or bytes)."""
     if array.dtype.kind != "b" and array.dtype != np.uint8:
         raise ValueError(f"expected a mask of bools, got {array.dtype}")
     return array
 
 
 def divisor(self: Array, other: Any) -> Any:
-    """Return what integers are divided by.
-
-    Raises:
-        ValueError: there is a zero in it.
-    """
+    """Return what integers are divided by; ValueError if there is a zero in it."""
     if self.dtype.kind in "biu" and not np.all(other):
         raise ValueError("ZeroDivisionError")
     return other
 
 
 def times(other: Any, alpha: Any) -> Any:
-    """`other * alpha`, in the dtype of an array.
-
-    Raises:
-        ValueError: a fraction of integers.
-    """
+    """Return `other * alpha` in the dtype of an array; ValueError for a fraction of integers."""
     alpha = alpha.item() if hasattr(alpha, "item") else alpha
     if not isinstance(other, np.ndarray):
         return other * alpha
@@ -111,11 +95,7 @@ def times(other: Any, alpha: Any) -> Any:
 
 
 def filling(value: Any, dtype: Any) -> Any:
-    """Return a number, or an array, as an array of a dtype.
-
-    Raises:
-        RuntimeError: it is a number that the dtype does not reach.
-    """
+    """Return a number or an array in a dtype; RuntimeError if that does not reach a number."""
     real, inside = isinstance(value, (int, float)), True
     if real and dtype.kind in "iu":
         limits = np.iinfo(dtype)
@@ -132,11 +112,7 @@ _OF_NUMBERS.add("where")
 
 
 def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
-    """Numbers and arrays as tensors.
-
-    Raises:
-        TypeError: one is neither.
-    """
+    """Return numbers and arrays as tensors; TypeError for what is neither."""
     found = []
     arrays = [x.array for x in operands if isinstance(x, Tensor)]
     if not arrays and name not in _OF_NUMBERS and all(isinstance(x, _NUMBER) for x in operands):
@@ -183,11 +159,7 @@ def failed(name: str, error: Exception, *operands: Any) -> Exception:
 
 
 def on_cpu(device: Any) -> None:
-    """Refuse any other device: where there are modelled ones, their dispatcher takes it out.
-
-    Raises:
-        RuntimeError: it is not the CPU.
-    """
+    """Refuse other devices; modelled ones are taken out by their dispatcher before."""
     if device is None or (device.__class__ is Device and device == "cpu"):
         return
     if Device(device).type != "cpu":

@@ -41,11 +41,7 @@ class OpNode(Node):
 
 
 def unpack(value: Any, node: Node) -> Any:
-    """Return a saved tensor as a formula on tensors sees it.
-
-    Raises:
-        RuntimeError: it was freed, or modified in place.
-    """
+    """Return a saved tensor for a formula; RuntimeError if it was freed or modified in place."""
     if value.__class__ is tuple:
         value = _as_saved_variable(*value)
     if value.__class__ is SavedVariable:
