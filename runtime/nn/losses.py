@@ -34,10 +34,7 @@ _FAR = "margin=1.0, p=2.0, eps=1e-06, swap=False, " + _MEAN
 _ROWS: Any = (
     (_Loss, "MarginRankingLoss", _PAIR + "margin_ranking_loss", "margin=0.0, " + _MEAN),
     (_Loss, "CosineEmbeddingLoss", _PAIR + "cosine_embedding_loss", "margin=0.0, " + _MEAN),
-    (_Loss, "HingeEmbeddingLoss", "hinge_embedding_loss", "margin=1.0, " + _MEAN),
-    (_Loss, "SoftMarginLoss", "soft_margin_loss", _MEAN),
     (_OfSigns, "MultiMarginLoss", "multi_margin_loss", "p=1, margin=1.0, weight=None, " + _MEAN),
-    (_Loss, "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", "weight=None, " + _MEAN),
     (_Loss, "PoissonNLLLoss", "poisson_nll_loss", _POISSON),
     (_Loss, "GaussianNLLLoss", "input, target, var -> gaussian_nll_loss", _GAUSSIAN),
     (_Loss, "TripletMarginLoss", _TRIPLET + "triplet_margin_loss", _FAR),

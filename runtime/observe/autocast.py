@@ -20,7 +20,7 @@ from .arrangement import watching
 
 _PRODUCTS = "mm bmm addmm baddbmm matmul linear conv1d conv2d conv3d scaled_dot_product_attention"
 _LOSSES = """prod mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy_loss kl_div
-    binary_cross_entropy binary_cross_entropy_with_logits hinge_embedding_loss"""
+    binary_cross_entropy binary_cross_entropy_with_logits"""
 LOWER = {f"aten::{name}" for name in _PRODUCTS.split()}
 FLOAT32 = {f"aten::{name}" for name in _LOSSES.split()}
 # By type of device: what products are computed in. None is off.

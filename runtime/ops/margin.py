@@ -28,11 +28,6 @@ def _ranking(x: Any, other: Any, target: Any, margin: float) -> Any:
     return (-target * (x - other) + margin).clamp(min=0)
 
 
-def _hinge(x: Any, target: Tensor, margin: float) -> Tensor:
-    apart = (margin - x).clamp(min=0)
-    return aten.where(target != 1, apart, 0.0) + aten.where(target != -1, x, 0.0)
-
-
 def _cosine(x: Tensor, other: Tensor, target: Tensor, margin: float) -> Tensor:
     ndim = target.array.ndim
     fits = ndim < 2 and x.array.ndim == other.array.ndim == ndim + 1
@@ -64,11 +59,6 @@ def _many_margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any)
     apart = apart if weight is None else apart * weight[column]
     others = aten.ones_like(x).scatter(-1, column, 0.0)
     return (apart * others).mean(-1)
-
-
-def _many_bits(x: Tensor, target: Tensor, weight: Any) -> Tensor:
-    loss = -(target * aten.logsigmoid(x) + (1 - target) * aten.logsigmoid(-x))
-    return (loss if weight is None else loss * weight).mean(-1)
 
 
 def _poisson(x: Any, target: Any, log_input: bool, full: bool, eps: float) -> Tensor:
@@ -149,19 +139,14 @@ pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = Fal
 [nn]
 margin_ranking_loss(input1, input2, target, margin: float = 0, {_LEGACY})
     := _reduced(_ranking(input1, input2, target, margin), reduction)
-hinge_embedding_loss(self, target, margin: float = 1.0, {_LEGACY})
-    := _reduced(_hinge(self, target, margin), reduction)
 cosine_embedding_loss(input1, input2, target, margin: float = 0, {_LEGACY})
     := _reduced(_cosine(input1, input2, target, margin), reduction)
 triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, {_LEGACY})
     := _reduced(_triplet(margin, swap, lambda x, y: pairwise_distance(x, y, p, eps), anchor,
     positive, negative), reduction)
-soft_margin_loss(self, target, {_LEGACY}) := _reduced(log1p(exp(-target * self)), reduction)
 multi_margin_loss(self, target, p: int = 1, margin: float = 1.0, weight = None, {_LEGACY})
     := _reduced(_many_margins(self, target, p, margin, weight), reduction)
-multilabel_soft_margin_loss(self, target, weight = None, {_LEGACY})
-    := _reduced(_many_bits(self, target, weight), reduction)
 poisson_nll_loss(self, target, log_input: bool = True, full: bool = False, size_average = None,
     eps: float = 1e-8, reduce = None, reduction: str = "mean")
     := _reduced(_poisson(self, target, log_input, full, eps), reduction)
