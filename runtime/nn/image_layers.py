@@ -139,10 +139,6 @@ class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=No
 class _Upsampled(Layer):
     """Of another size: `size`, or what there is times `scale_factor`."""
 
-    mode: Any = "nearest"
-    align_corners: Any = None
-    recompute_scale_factor: Any = None
-
     def setup(self, **factory: Any) -> None:
         factor = self.scale_factor
         if factor is not None:
@@ -150,34 +146,9 @@ class _Upsampled(Layer):
                 tuple(map(float, factor)) if isinstance(factor, tuple) else float(factor)
             )
 
-    def forward(self, input: Any) -> Any:
-        how = self.mode, self.align_corners, self.recompute_scale_factor
-        return F.interpolate(input, self.size, self.scale_factor, *how)
-
     def extra_repr(self) -> str:
         name = "size" if self.scale_factor is None else "scale_factor"
         return f"{name}={getattr(self, name)!r}, mode={self.mode!r}"
-
-
-class UpsamplingNearest2d(_Upsampled, args="size=None, scale_factor=None"):
-    """The nearest pixel."""
-
-
-class UpsamplingBilinear2d(_Upsampled, args="size=None, scale_factor=None"):
-    """Between pixels, whose corners stay at the corners."""
-
-    mode, align_corners = "bilinear", True
-
-
-class Softmax2d(Layer, args=""):
-    """Softmax over the channels of (C, H, W), or of a batch of it."""
-
-    shown = ""
-
-    def forward(self, input: Any) -> Any:
-        fits = input.array.ndim in (3, 4)
-        check(fits, f"Softmax2d: expected input to be 3D or 4D, got {input.shape}", ValueError)
-        return F.softmax(input, -3)
 
 
 class Bilinear(
@@ -225,8 +196,6 @@ _SIZE += "recompute_scale_factor=None"
 _UNFLATTEN = "input.unflatten(self.dim, self.unflattened_size)"
 _SIMILAR = "F.cosine_similarity(input, other, self.dim, self.eps)"
 _OF_N = _DROPOUT.replace("dropout", "dropout{n}d")
-_OF_ALPHA = _DROPOUT.replace("dropout", "alpha_dropout")
-_OF_FEATURES = _DROPOUT.replace("dropout", "feature_alpha_dropout")
 _LARGEST = "adaptive_max_pool{n}d"
 _ROWS: Any = (
     (_Conv, "Conv3d", _CALL, _CONV),
@@ -243,14 +212,11 @@ _ROWS: Any = (
     (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
     (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
     (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),
-    (Layer, "ChannelShuffle", "channel_shuffle", "groups"),
-    (_Dropout, "AlphaDropout", _OF_ALPHA, "p=0.5, inplace=False"),
-    (_Dropout, "FeatureAlphaDropout", _OF_FEATURES, "p=0.5, inplace=False"),
     (Layer, "RReLU", _RRELU, "lower=0.125, upper=0.3333333333333333, inplace=False"),
     (Layer, "Threshold", "threshold", "threshold, value, inplace=False"),
     (Layer, "PixelShuffle", "pixel_shuffle", "upscale_factor"),
     (Layer, "PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
-    (_Upsampled, "Upsample", "", _SIZE),
+    (_Upsampled, "Upsample", "interpolate", _SIZE),
     (Layer, "Unflatten", _UNFLATTEN, "dim, unflattened_size"),
     *(
         (Layer, n, n.lower(), "inplace=False")

@@ -365,7 +365,7 @@ for _name, _function in (*_OPERATORS.items(), *_METHODS.items()):
     setattr(Tensor, _name, _function)
 for _name in "is_signed is_same_size is_nonzero is_inference resize_as_ nan_to_num_".split():
     PUBLIC["torch"][_name] = _METHODS[_name]
-for _name in "celu selu prelu rrelu threshold hardshrink dropout alpha_dropout".split():
+for _name in "celu selu prelu rrelu threshold hardshrink dropout".split():
     PUBLIC["torch"][_name] = PUBLIC["nn"][_name]
 PUBLIC["torch"] |= {"zero_": PUBLIC["tensor"]["zero_"], "fill_": PUBLIC["tensor"]["fill_"]}
 for _name, (_read, _doc) in _PROPERTIES.items():

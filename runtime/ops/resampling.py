@@ -176,22 +176,8 @@ def _channels_kept(x: Tensor, p: float, apart: int) -> Tensor:
     return aten.dropout(aten.ones(*shape, dtype=x.array.dtype), p)
 
 
-def _self_normal(x: Tensor, p: float, training: bool, apart: int) -> Tensor:
-    """Dropout to what SELU saturates at, then scaled back to mean 0 and variance 1.
-
-    Along the first dimensions, as many as `apart`, each element has its own chance.
-    """
-    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
-    if not training or not p:
-        return x
-    low = 1.7580993408473766
-    keep = aten.gt(_channels_kept(x, p, apart), 0).to(x.array.dtype)
-    scale = ((low * low * p + 1) * (1 - p)) ** -0.5 if p < 1 else 0.0
-    return x * keep * scale + (keep - 1) * (low * scale) + low * scale * p
-
-
-def _older(x: Tensor, name: str, size: Any, scale: Any, mode: str, corners: Any) -> Tensor:
-    told = f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead."
+def _older(x: Tensor, size: Any, scale: Any, mode: str, corners: Any) -> Tensor:
+    told = "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead."
     warnings.warn(told, stacklevel=5)
     return _interpolated(x, size, scale, mode, corners, None, False)
 
@@ -210,20 +196,12 @@ interpolate(self, size = None, scale_factor = None, mode: str = "nearest", align
     := _interpolated(self, size, scale_factor, mode, align_corners, recompute_scale_factor,
     antialias)
 upsample(self, size = None, scale_factor = None, mode: str = "nearest", align_corners = None)
-    := _older(self, "upsample", size, scale_factor, mode, align_corners)
-upsample_nearest(self, size = None, scale_factor = None)
-    := _older(self, "upsample_nearest", size, scale_factor, "nearest", None)
-upsample_bilinear(self, size = None, scale_factor = None)
-    := _older(self, "upsample_bilinear", size, scale_factor, "bilinear", True)
+    := _older(self, size, scale_factor, mode, align_corners)
 instance_norm(self, running_mean = None, running_var = None, weight = None, bias = None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5)
     := _instance_norm(self, running_mean, running_var, weight, bias, use_input_stats, momentum,
     eps)
 [nn inplace]
-alpha_dropout(self, p: float = 0.5, training: bool = False)
-    := _self_normal(self, p, training, self.array.ndim)
-feature_alpha_dropout(self, p: float = 0.5, training: bool = False)
-    := _self_normal(self, p, training, 2)
 dropout1d(self, p: float = 0.5, training: bool = True) := _by_channel(self, p, training, 1)
 dropout2d(self, p: float = 0.5, training: bool = True) := _by_channel(self, p, training, 2)
 dropout3d(self, p: float = 0.5, training: bool = True) := _by_channel(self, p, training, 3)

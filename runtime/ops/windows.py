@@ -101,14 +101,6 @@ def _response(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tens
     return x / (near * alpha + k) ** beta
 
 
-def _shuffle(x: Tensor, groups: int) -> Tensor:
-    batch, channels, *rest = x.array.shape
-    fits = groups > 0 and channels % groups == 0
-    check(fits, f"Number of channels must be divisible by groups. Got {channels}, {groups}")
-    parts = x.reshape((batch, groups, channels // groups, *rest))
-    return parts.transpose(1, 2).reshape(x.array.shape)
-
-
 _OF_N = """
 adaptive_max_pool{n}d(self, output_size, return_indices: bool = False)
     := _adaptive_max({n}, self, output_size, return_indices)
@@ -121,8 +113,6 @@ unfold.columns(self, kernel_size, dilation = 1, padding = 0, stride = 1)
     := _of_planes(im2col, 2, self, kernel_size, dilation, padding, stride)
 fold(self, output_size, kernel_size, dilation = 1, padding = 0, stride = 1)
     := _of_planes(col2im, 1, self, output_size, kernel_size, dilation, padding, stride)
-[torch nn]
-channel_shuffle(self, groups: int) := _shuffle(self, groups)
 [wide]
 im2col(self, *how: any) = _im2col(self, *how) => col2im(grad, self_shape[2:], *how)
 col2im(self, size: any, *how: any) = _col2im(self, size, *how) => im2col(grad, *how)

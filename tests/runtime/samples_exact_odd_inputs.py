@@ -25,7 +25,6 @@ F.dropout2d(v, 0.5)
 F.dropout3d(z, 0.5)
 F.dropout1d(v, 0.0)
 F.dropout1d(T[None], 0.5)
-F.feature_alpha_dropout(v, 0.5, True)
 F.relu(n), F.elu(n), F.elu(n, 2.0), F.selu(n), F.celu(n), F.celu(n, 2.0), F.threshold(n, 0.5, 7.0), F.leaky_relu(n)
 F.relu({_NAN}), F.elu({_NAN}), F.selu({_NAN}), F.celu({_NAN}), F.threshold({_NAN}, 0.5, 7.0), F.threshold(k, 1, 20)
 {_SLOPES.format("F.relu")}, {_SLOPES.format("F.elu")}, {_SLOPES.format("F.selu")}, {_SLOPES.format("F.celu")}
