@@ -207,12 +207,6 @@ bernoulli.fill(self, p: number = 0.5, *, generator: any = None)
     = _draws(generator).random(self.shape) < _chances(np.asarray(p, np.float64)) => grad * 0
 random(self, low: any = None, high: any = None, *, generator: any = None)
     = _draws(generator).integers(*_range(self, low, high), self.shape) => grad * 0
-cauchy(self, median: any = 0.0, sigma: any = 1.0, *, generator: any = None)
-    = _draws(generator).standard_cauchy(self.shape) * sigma + median => grad * 0
-log_normal(self, mean: any = 1.0, std: any = 2.0, *, generator: any = None)
-    = _draws(generator).lognormal(mean, std, self.shape) => grad * 0
-geometric(self, p: any, *, generator: any = None)
-    = _draws(generator).geometric(p, self.shape) => grad * 0
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
     = _draws(generator).normal(mean, std, self.shape) => grad * 0
 uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)

@@ -39,11 +39,6 @@ def _floats(x: Any) -> Any:
     return x
 
 
-def _step(self: Any, other: Any, given: Any) -> Any:
-    check(other.dtype == given.array.dtype, "heaviside: expected tensors of one dtype")
-    return np.where(self == 0, other, (self > 0).astype(self.dtype))
-
-
 def _filling(value: Any, dtype: Any) -> Any:
     check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
     real = dtype.kind == "c" or np.asarray(value).dtype.kind != "c"
@@ -140,12 +135,6 @@ ERF = (
 )  # fmt: skip
 
 
-def _double(x: Any) -> Any:
-    if not isinstance(x, Tensor):
-        return x if isinstance(x, complex) else float(x)
-    return x.to(np.complex128 if x.array.dtype.kind == "c" else np.float64)
-
-
 _ROWS = r"""
 [promote wide in_place]
 add.to(self, other) = np.add(self, other) => grad
@@ -181,8 +170,6 @@ atan2(self, other) = np.arctan2(self, other) => grad * other * _share(self, othe
     other: grad * -self * _share(self, other)
 logaddexp(self, other) = _logaddexp(self, other) => grad / conj(1 + exp(other - self))
     other: grad / conj(1 + exp(self - other))
-logaddexp2(self, other) = np.logaddexp2(self, other) => grad / (1 + exp2(other - self))
-    other: grad / (1 + exp2(self - other))
 hypot(self, other) = np.hypot(self, other) => grad * (self / result)
     other: grad * (other / result)
 [torch tensor promote pair quiet]
@@ -190,16 +177,9 @@ fmax(self, other) = np.fmax(self, other) => where((self >= other) | other.isnan(
     other: where((self >= other) | other.isnan(), 0, grad)
 fmin(self, other) = np.fmin(self, other) => where((self <= other) | other.isnan(), grad, 0)
     other: where((self <= other) | other.isnan(), 0, grad)
-[torch tensor promote first float wide quiet]
-copysign(self, other) = np.copysign(self, other)
-    self: grad * (result / self).masked_fill(self == 0, 0)
-    other: grad * 0
 [torch tensor promote pair]
 maximum(self, other) = np.maximum(self, other) => _larger(grad, self, other)
     other: _larger(grad, other, self)
-heaviside(self, other) = _step(self, other, other_t)
-nextafter(self, other) = np.nextafter(self, _floats(other)) => grad
-    other: _zero(grad)
 minimum(self, other) = np.minimum(self, other) => _larger(grad, -self, -other)
     other: _larger(grad, -other, -self)
 [torch tensor float quiet in_place]
@@ -224,10 +204,6 @@ acosh(self) = np.arccosh(self) => grad * conj((self * self - 1).rsqrt())
 atanh(self) = np.arctanh(self) => grad / conj(1 - self * self)
 deg2rad(self) = np.deg2rad(self) => grad * 0.017453292519943295
 rad2deg(self) = np.rad2deg(self) => grad * 57.29577951308232
-[torch tensor]
-float_power(self, exponent) := pow(_double(self), _double(exponent))
-[torch tensor pair]
-ldexp(self, other) := self * 2.0 ** other
 [torch tensor float wide quiet in_place]
 rsqrt(self) = 1 / np.sqrt(self) => grad * conj(result**3) * -0.5
 reciprocal(self) = 1 / self => -grad * conj(result * result)
@@ -305,9 +281,8 @@ for _flags, _operands, _formula, _known in (
     ("promote in_place", "self, other", "", _BITS),
     ("in_place", "self", " => _zero(grad)", {n: n for n in ("floor", "ceil", "trunc")}),
     ("in_place", "self", "", {"logical_not": "logical_not", "bitwise_not": "invert"}),
-    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite", "signbit", "isreal")}),
-    ("", "self", "", {"isposinf": "isposinf", "isneginf": "isneginf"}),
-    ("promote pair", "self, other", "", {n: n for n in ("gcd", "lcm")}),
+    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite")}),
+    ("promote pair", "self, other", "", {"gcd": "gcd"}),
     ("promote", "self, other", "", {f"bitwise_{n}_shift": f"{n}_shift" for n in ("left", "right")}),
 ):
     _rows = [f"{n}({_operands}) = np.{f}({_operands}){_formula}" for n, f in _known.items()]

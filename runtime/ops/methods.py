@@ -324,8 +324,8 @@ _METHODS: dict[str, Any] = {
         self, PUBLIC["torch"]["tensor"](np.vectorize(function, [self.array.dtype])(self.array))
     ),
 }
-_WRITERS = "addbmm addmm addmv addr baddbmm atan2 clamp_max clamp_min copysign cumprod cumsum eq "
-_WRITERS += "ne lt le gt ge float_power gcd lcm hypot ldexp logit nan_to_num xlogy"
+_WRITERS = "addbmm addmm addmv addr baddbmm atan2 clamp_max clamp_min cumprod cumsum eq "
+_WRITERS += "ne lt le gt ge gcd hypot logit nan_to_num xlogy"
 _METHODS |= {f"{name}_": _in_place(name) for name in _WRITERS.split()}
 _METHODS |= {f"{name}_": _turned(name) for name in "squeeze unsqueeze transpose t swapaxes".split()}
 

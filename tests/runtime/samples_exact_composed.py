@@ -32,9 +32,9 @@ torch.dstack([x, y]), torch.dstack([v, v]), torch.atleast_3d(x), torch.atleast_3
 torch.isin(k, torch.tensor([1, 2])), torch.isin(k, 1), torch.isin(k, l, invert=True), torch.isin(2, k)
 torch.polar(x.abs(), y), torch.tensordot(x, y, dims=([1], [1])), torch.tensordot(T, T, dims=([0, 1], [0, 1])), torch.tensordot(x, M, 1), torch.tensordot(x, v, dims=0), torch.tensordot(x, y, 2)
 torch.tensordot(x, x, 1)
-torch.clone(x).addmm_(x, M), x.clone().addmv_(M[:2, :2], v[:2]) if False else v.clone().addmv_(M, v), M.clone().addr_(v, v), T.clone().baddbmm_(T[:, :, :3], T), x.clone().atan2_(y), x.clone().copysign_(y), x.clone().cumsum_(1), x.clone().cumprod_(0)
-x.clone().eq_(y), x.clone().lt_(0.0), k.clone().ge_(2), x.clone().hypot_(y), x.sigmoid().clone().logit_(), n.clone().nan_to_num_(), x.abs().clone().xlogy_(2.0), k.clone().gcd_(l), x.clone().float_power_(2), x.clone().true_divide_(2)
-T[:, :2, :2].clone().sum(0).addbmm_(T[:, :2, :2], T[:, :2, :2]), x.clone().gt_(y), x.clone().le_(y), x.clone().ne_(0.5), x.clone().sinc_(), torch.sinc_(x.clone()), x.detach().clone().swapaxes_(0, 1), k.abs().lcm_(l), k.clone().ldexp_(l * 0) if False else x.clone().ldexp_(l), v.detach().clone().apply_(lambda one: one * 2)
+torch.clone(x).addmm_(x, M), x.clone().addmv_(M[:2, :2], v[:2]) if False else v.clone().addmv_(M, v), M.clone().addr_(v, v), T.clone().baddbmm_(T[:, :, :3], T), x.clone().atan2_(y), x.clone().cumsum_(1), x.clone().cumprod_(0)
+x.clone().eq_(y), x.clone().lt_(0.0), k.clone().ge_(2), x.clone().hypot_(y), x.sigmoid().clone().logit_(), n.clone().nan_to_num_(), x.abs().clone().xlogy_(2.0), k.clone().gcd_(l), x.clone().true_divide_(2)
+T[:, :2, :2].clone().sum(0).addbmm_(T[:, :2, :2], T[:, :2, :2]), x.clone().gt_(y), x.clone().le_(y), x.clone().ne_(0.5), x.clone().sinc_(), torch.sinc_(x.clone()), x.detach().clone().swapaxes_(0, 1), v.detach().clone().apply_(lambda one: one * 2)
 [q := torch.qr(M), q.Q @ q.R, q.R.abs()][1:], [q := x.T.qr(False), q[0].shape, q[1].shape][1:]
 type(torch.Tensor._make_subclass(nn.Parameter, x.detach(), True)).__name__, torch.Tensor._make_subclass(nn.Parameter, x.detach(), True).requires_grad
 repr(__import__(torch.__name__ + '.optim.optimizer', fromlist=['required']).required), len(torch.optim.Optimizer([x.detach()], {'lr': 1.0}).param_groups)
@@ -55,7 +55,6 @@ torch.logspace(0, 2, 5), torch.logspace(0, 3, 4, base=2.0), torch.logspace(0, 2,
 torch.zeros(200).random_(3).unique(), torch.zeros(200, dtype=torch.int64).random_(1, 4).unique(), torch.zeros(200, dtype=torch.uint8).random_().dtype, torch.zeros(100).bernoulli_().unique(), torch.zeros(3).bernoulli_(torch.ones(3)), torch.zeros(4).bernoulli_(0.0), x.detach().abs().multinomial(2).shape, torch.ones(3).bernoulli()
 torch.zeros(3).random_(3, 3)
 torch.zeros(3).bernoulli_(2.0)
-torch.zeros(50).geometric_(0.5).min(), torch.zeros(3).cauchy_().shape, torch.zeros(3).log_normal_().gt(0)
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True), a @ M, torch.spmm(a, M), torch.mm(a, M), torch.sparse.mm(a, M), torch.matmul(a, v), a.to_dense(), a.t().to_dense()][1:]
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True).coalesce(), a.indices() + 0, a.values(), a @ M, a.is_coalesced(), a.shape, a.dim(), a._nnz(), a.is_sparse][1:]
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True).detach() if False else x.detach().to_sparse(), a.indices(), a.values(), a.to_dense(), a.float().values(), (a + a).to_dense(), a.to('cpu').to_dense()][1:]

@@ -23,7 +23,7 @@ _STANDARD = {
 _UFUNC = re.compile(r"np\.(\w+)\(self(?:, other)?\)")
 # Their results may be written to another dtype, as what is promoted may.
 _CASTS_OUT = "addcdiv addcmul addr angle bernoulli cat clamp cosine_similarity cumprod cumsum "
-_CASTS_OUT += "hstack ldexp lerp logical_not logit mean nanmean nansum normal outer polygamma prod "
+_CASTS_OUT += "hstack lerp logical_not logit mean nanmean nansum normal outer polygamma prod "
 _CASTS_OUT += "square stack sum vstack"
 # In place, they may read what they write to, and write to elements that share their memory.
 _ANYWHERE = {"fill", "index_fill", "masked_fill", "zero"}
