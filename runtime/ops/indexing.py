@@ -373,19 +373,12 @@ def scatter(
     src = value if src is None else src
     if reduce is None:
         return aten.scatter_src(input, dim, index, src)
-    check(reduce in {"add", "multiply"}, "reduce argument must be either add or multiply.")
+    check(reduce == "add", f"scatter: reduce={reduce!r} is not supported", NotImplementedError)
     if isinstance(src, Tensor):
         what = "The reduce argument of torch.scatter with Tensor src is deprecated"
         warnings.warn(f"{what}; use scatter_reduce instead.", stacklevel=2)
     given = src if isinstance(src, Tensor) else aten.full_like(index, src, dtype=input.array.dtype)
-    if reduce == "add":
-        return aten.scatter_add(input, dim, index, given)
-    told = "scatter: gradients of reduce='multiply' are not supported"
-    check(not (input.requires_grad or given.requires_grad), told, NotImplementedError)
-    made, other = np.atleast_1d(input.array).copy(), np.atleast_1d(given.array)
-    place = _along(made, dimension(dim, made.ndim), index.array)
-    np.multiply.at(made, place, other[tuple([slice(0, s) for s in place[-1].shape])])
-    return wrap(made.reshape(input.array.shape))
+    return aten.scatter_add(input, dim, index, given)
 
 
 @function("tensor")
