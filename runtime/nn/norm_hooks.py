@@ -16,49 +16,42 @@ from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from .module import Module
 from .parameter import Parameter
-from .parametrize import as_matrix, dim_of_outputs, iterate, norm_except_dim
+from .parametrize import as_matrix, dim_of_outputs, hold, iterate, norm_except_dim
 
 
 class _OfWeight:
-    """What both share: a hook that sets a weight, of parameters beside it."""
+    """What both share: a hook that sets a weight, `computed` of tensors beside it."""
 
     beside: tuple[str, ...] = ()
+    computed: Any
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, dim
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        setattr(module, self.name, self.computed(module, module.training))
+        tensors = (getattr(module, f"{self.name}{suffix}") for suffix in self.beside)
+        setattr(module, self.name, self.computed(module.training, *tensors))
 
-    def computed(self, module: Module, training: bool) -> Any:
-        raise NotImplementedError
-
-    def join(self, module: Module, **tensors: Tensor) -> None:
+    def join(self, module: Module, *tensors: Tensor) -> None:
         """Put tensors beside the weight, which is no parameter any more, and hook on."""
         hooks = module._hooks.forward_pre.values() if module._hooks else ()
         twice = any(type(h) is type(self) and h.name == self.name for h in hooks)
         what = type(self).__name__
         check(not twice, f"Cannot register two {what} hooks on the same parameter {self.name}")
         delattr(module, self.name)
-        for suffix, tensor in tensors.items():
-            add = (
-                module.register_parameter
-                if isinstance(tensor, Parameter)
-                else module.register_buffer
-            )
-            add(f"{self.name}{suffix}", tensor)
+        for suffix, tensor in zip(self.beside, tensors, strict=True):
+            hold(module, f"{self.name}{suffix}", tensor)
         module.register_forward_pre_hook(self)
 
-    def part(self, module: Module, suffix: str) -> Any:
-        return getattr(module, f"{self.name}{suffix}")
-
     @classmethod
-    def remove(cls, module: Module, name: str) -> Module:
+    def remove(cls, module: Module, name: str = "weight") -> Module:
+        """Make the weight a parameter again, as it is now."""
         hooks = module._hooks.forward_pre if module._hooks else {}
         for key, hook in tuple(hooks.items()):
             if type(hook) is cls and hook.name == name:
+                tensors = [getattr(module, f"{name}{suffix}") for suffix in cls.beside]
                 with no_grad():
-                    weight = hook.computed(module, False)
+                    weight = hook.computed(False, *tensors)
                 for suffix in ("", *cls.beside):
                     delattr(module, f"{name}{suffix}")
                 module.register_parameter(name, Parameter(weight.detach()))
@@ -72,19 +65,17 @@ class WeightNorm(_OfWeight):
 
     beside = "_g", "_v"
 
-    def computed(self, module: Module, training: bool) -> Any:
-        g, v = (self.part(module, suffix) for suffix in self.beside)
+    def computed(self, training: bool, g: Tensor, v: Tensor) -> Any:
         return v * (g / norm_except_dim(v, self.dim))
 
 
 class SpectralNorm(_OfWeight):
     """`_orig` over its largest singular value, of the vectors `_u` and `_v`."""
 
-    beside = "_u", "_v", "_orig"
+    beside = "_orig", "_u", "_v"
     count, eps = 1, 1e-12
 
-    def computed(self, module: Module, training: bool) -> Any:
-        u, v, weight = (self.part(module, suffix) for suffix in self.beside)
+    def computed(self, training: bool, weight: Tensor, u: Tensor, v: Tensor) -> Any:
         matrix = as_matrix(weight, self.dim or 0)
         if training:
             iterate(matrix.detach(), u, v, self.count, self.eps, "v")
@@ -97,10 +88,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     told = "`torch.nn.utils.weight_norm` is deprecated in favor of "
     told += "`torch.nn.utils.parametrizations.weight_norm`."
     warnings.warn(told, FutureWarning, stacklevel=2)
-    made, weight = WeightNorm(name, dim), getattr(module, name)
-    length = norm_except_dim(weight.detach(), dim)
-    made.join(module, _g=Parameter(length), _v=Parameter(weight.detach()))
-    setattr(module, name, made.computed(module, False))
+    made, weight = WeightNorm(name, dim), getattr(module, name).detach()
+    made.join(module, Parameter(norm_except_dim(weight, dim)), Parameter(weight))
+    made(module, ())
     return module
 
 
@@ -117,17 +107,9 @@ def spectral_norm(
     check(weight is not None, f"`{name}` of the module is None", ValueError)
     sizes = as_matrix(weight.detach(), made.dim or 0).shape
     drawn = [aten.empty(n, dtype=weight.dtype).normal_() for n in sizes]
-    u, v = (aten.normalize(each, dim=0, eps=eps) for each in drawn)
-    made.join(module, _orig=weight, _u=u, _v=v)
+    made.join(module, weight, *(aten.normalize(each, dim=0, eps=eps) for each in drawn))
     setattr(module, name, weight.detach())
     return module
 
 
-def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again, as it is now."""
-    return WeightNorm.remove(module, name)
-
-
-def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again, divided as it is now."""
-    return SpectralNorm.remove(module, name)
+remove_weight_norm, remove_spectral_norm = WeightNorm.remove, SpectralNorm.remove
