@@ -21,6 +21,10 @@ _SAME = (
      r"sparse_adam)", "optim"),
     (r"utils\.data\.(dataloader|dataset|sampler|distributed|_utils(\.\w+)?)", "data"),
     (r"autograd\.(variable|grad_mode|anomaly_mode)", "autograd"),
+    (r"autograd\.function", "engine.function"),
+    (r"autograd\.functional", "derivatives.functional"),
+    (r"utils\.checkpoint", "derivatives.checkpoint"),
+    (r"utils\.hooks", "engine.hooks"),
     (r"distributions\.(bernoulli|beta|categorical|dirichlet|distribution|gamma|independent|kl|laplace|"
      r"mixture_same_family|multivariate_normal|normal|uniform)",
      "distributions"),
@@ -60,9 +64,11 @@ class OtherPaths:
             return made
 
         def find(name: str) -> Any:
-            if name.startswith("__"):
+            if name.startswith("__") and name != "__all__":
                 raise AttributeError(name)
             module = import_module(home)
+            if name == "__all__":  # for `import *`
+                return [each for each in dir(module) if not each.startswith("_")]
             try:
                 return getattr(module, name)
             except AttributeError:  # the script knows the path that it wrote

@@ -2,4 +2,4 @@
 
 from ..core.later import later
 
-__getattr__ = later(__name__, {"": "checkpoint data hooks tensorboard"})
+__getattr__ = later(__name__, {"": "data tensorboard"})

@@ -11,6 +11,8 @@ import tidy.runtime as torch
 import tidy.runtime.utils as below
 from tidy.runtime.autograd.gradcheck import GradcheckError
 from tidy.runtime.autograd.function import once_differentiable
+from tidy.runtime.utils.checkpoint import *
+assert below.checkpoint.checkpoint is checkpoint
 assert below.data.DataLoader is torch.utils.data.DataLoader
 assert below.checkpoint.checkpoint is torch.utils.checkpoint.checkpoint
 assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=float).requires_grad_())

@@ -1,5 +1,0 @@
-"""torch.autograd.functional's names."""
-
-from ..derivatives.functional import hessian, jacobian
-
-__all__ = ["hessian", "jacobian"]

@@ -1,5 +1,0 @@
-"""torch.utils.hooks' names."""
-
-from ..engine.hooks import RemovableHandle
-
-__all__ = ["RemovableHandle"]
