@@ -85,7 +85,7 @@ class EmbeddingBag(
     "offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse, "
     "per_sample_weights, self.include_last_offset, self.padding_idx)",
 ):
-    """The sums, means or maxima of rows of `weight`, of those that lie in one bag."""
+    """The sums or means of rows of `weight`, of those that lie in one bag."""
 
     told = "p"
     options = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",

@@ -5,7 +5,6 @@ Source: aten/src/ATen/native/Embedding.cpp, EmbeddingBag.cpp.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -110,7 +109,8 @@ def _bagged(
     indices: Tensor, weight: Tensor, offsets: Any, *options: Any, mode: str, weights: Any,
     whole: bool, padding: int | None,
 ) -> Tensor:  # fmt: skip
-    check(mode in {"sum", "mean", "max"}, "mode has to be one of sum, mean or max", ValueError)
+    check(mode != "max", "embedding_bag: mode='max' is not supported here", NotImplementedError)
+    check(mode in {"sum", "mean"}, "mode has to be one of sum or mean", ValueError)
     scaled = weights is not None
     if weights is not None:
         told = "embedding_bag: per_sample_weights was not None; it is only for mode='sum'"
@@ -124,22 +124,11 @@ def _bagged(
     bags, chosen = bags[kept], _beside(np.nonzero(kept)[0], weight)
     rows = _embedded(_beside(flat[kept], weight), weight, None, *options)
     sizes = np.bincount(bags, minlength=count)
-    if mode == "max":
-        return _largest_of(rows, bags, sizes)
     if scaled:
         rows = rows * weights.reshape(-1).index_select(0, chosen).unsqueeze(1)
     total = zeros_beside((count, rows.array.shape[1]), rows).index_add(0, _beside(bags, rows), rows)
     share = (1 / np.maximum(sizes, 1))[:, None].astype(rows.array.dtype)
     return total * _beside(share, rows) if mode == "mean" else total
-
-
-def _largest_of(rows: Tensor, bags: Any, sizes: Any) -> Tensor:
-    """The largest of each column in each bag; an empty bag has zeros."""
-    shape = (len(sizes), max(int(sizes.max(initial=0)), 1), rows.array.shape[1])
-    place = np.arange(len(bags)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    padded = _beside(np.full(shape, -math.inf, rows.array.dtype), rows)
-    found = padded.index_put((_beside(bags, rows), _beside(place, rows)), rows).max(1).values
-    return found if sizes.all() else found.masked_fill(_beside(sizes == 0, rows).unsqueeze(1), 0)
 
 
 _ROWS = r"""
