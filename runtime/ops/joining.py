@@ -117,13 +117,9 @@ def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 
 def _at_least(n: int, tensors: Any) -> Any:
-    """With at least n dimensions: of size 1 in front, and a third one behind."""
+    """With at least n dimensions, of size 1 in front."""
     given = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
-    found = []
-    for x in given:
-        shape = x.array.shape
-        front = (1,) * (min(n, 2) - len(shape)) + shape
-        found.append(x if len(shape) >= n else x.reshape((*front, 1) if n == 3 else front))
+    found = [x.reshape(*(1,) * (n - x.dim()), *x.shape) if x.dim() < n else x for x in given]
     return found[0] if given is tensors and len(given) == 1 else tuple(found)
 
 
@@ -238,7 +234,5 @@ triu_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None
     := _triangle(np.triu, row, col, offset, dtype)
 meshgrid(*tensors, *, indexing: str = "ij") := _meshgrid(tensors, indexing)
 column_stack(tensors) := hstack([x if x.array.ndim > 1 else x.reshape(-1, 1) for x in tensors])
-dstack(tensors) := cat([_at_least(3, [x]) for x in _some(tensors)], 2)
-atleast_3d(*tensors) := _at_least(3, tensors)
 """
 declare(globals(), _ROWS)

@@ -13,7 +13,6 @@ import numpy as np
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import declare, dimension, function
-from .make.table import PUBLIC
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -71,13 +70,6 @@ def _counted(self: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if single else found
 
 
-def _extremes(self: Tensor, dim: Any, keepdim: bool) -> Any:
-    made = PUBLIC["torch"]
-    if dim is None:
-        return made["amin"](self), made["amax"](self)
-    return made["amin"](self, dim, keepdim), made["amax"](self, dim, keepdim)
-
-
 _ROWS = r"""
 [promote pair quiet]
 isclose.alike(self, other, rtol: float, atol: float, equal_nan: bool)
@@ -89,7 +81,6 @@ allclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool 
     := bool(isclose(self, other, rtol, atol, equal_nan).array.all())
 equal(self, other) := _equal(self, other)
 bincount(self, weights: number = None, minlength: int = 0) = _counted(self, weights, minlength)
-aminmax(self, *, dim = None, keepdim: bool = False) := _extremes(self, dim, keepdim)
 argwhere(self) := nonzero(self)
 [torch]
 searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side = None,

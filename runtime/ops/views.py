@@ -245,7 +245,6 @@ chunk(self, chunks: int, dim: int = 0)
     := split(self, _chunk_size(self.array.shape, dim, chunks), dim)
 broadcast_to(self, *size: sizes) := self.expand(sizes(size))
 ravel(self) := self.contiguous().view(-1)
-diagflat(self, offset: int = 0) := diag(flatten(self), offset)
 fliplr(self) := flip(_at_most(self, 2), 1)
 flipud(self) := flip(_at_most(self, 1), 0)
 [tensor]
