@@ -57,13 +57,13 @@ def _learns(x: Tensor, own: set[int]) -> bool:
     return False
 
 
-def _product(outputs: list[Any], at: list[Any], vectors: list[Any]) -> list[Any]:
-    """The outputs' gradients times the vectors; zeros for inputs that have no influence."""
+def product(outputs: list[Any], at: list[Any], vectors: list[Any], graph: bool) -> list[Any]:
+    """Return the outputs' gradients times the vectors; zeros for inputs without influence."""
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     found: Any = [None] * len(at)
     if pairs and at:
         found = gradients(
-            [o for o, _ in pairs], at, [v for _, v in pairs], True, True, allow_unused=True
+            [o for o, _ in pairs], at, [v for _, v in pairs], True, graph, allow_unused=True
         )
     return [aten.zeros_like(x) if g is None else g for x, g in zip(at, found, strict=True)]
 
@@ -102,7 +102,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
             number = isinstance(output, Tensor) and output.dim() == 0
             check(number, "Expected the function to return a tensor without dimensions")
             at = tree_leaves(inputs)
-            found = tree_like(inputs, _product([output], at, [aten.ones_like(output)]))
+            found = tree_like(inputs, product([output], at, [aten.ones_like(output)], True))
         found, output, aux = _settled(outside, at, found, output, aux)
         found = _like_argnums(argnums, found)
         return (found, (output, aux)) if has_aux else (found, output)
@@ -135,7 +135,7 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
             for out in tree_leaves(output):
                 check(isinstance(out, Tensor), "jacrev: Expected the function to return tensors")
                 flat = out.reshape(-1)
-                rows = [_product([x], at, [aten.ones_like(x)]) for x in flat]
+                rows = [product([x], at, [aten.ones_like(x)], True) for x in flat]
                 columns = [
                     aten.stack([row[n] for row in rows]).reshape((*out.shape, *x.shape))
                     if rows
