@@ -216,8 +216,7 @@ def save(obj: Any, f: Any, **_: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
-    """Return what `save` wrote to this path or binary file, where it was or where `map_location`
-    says.
+    """Return what `save` wrote to a path or binary file, on its device or on `map_location`.
 
     Raises:
         RuntimeError: `save` did not write it, it is damaged, or its device is not here.

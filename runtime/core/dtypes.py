@@ -49,14 +49,7 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def as_dtype(given: Any) -> DType:
-    """Return the dtype that a `dtype=` argument asks for.
-
-    Args:
-        given: a dtype, or a class of numbers such as `float`. numpy would take names, too.
-
-    Raises:
-        TypeError: it is anything else.
-    """
+    """Return the dtype that is asked for, by a dtype or a class as `float`; else TypeError."""
     found = numpy_dtype(given) if isinstance(given, (np.dtype, type)) else None
     if found is None or found.kind not in CATEGORY:
         error = TypeError(f"argument 'dtype' must be torch.dtype, not {given!r}")

@@ -37,11 +37,7 @@ def _around(*args: Any, **kwargs: Any) -> Iterator[None]:
 
 
 def face(name: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of such a module.
-
-    Args:
-        name: one of WHY.
-    """
+    """Return the `__getattr__` of such a module; `name` is one of WHY."""
 
     def find(asked: str) -> Any:
         if asked.startswith("_"):

@@ -13,8 +13,7 @@ _PACKAGE = __name__.removesuffix(".core.later")
 
 
 def later(face: str, homes: dict[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module; further paths of PyTorch's are found without an import,
-    too.
+    """Return a module's `__getattr__`, which finds further paths of PyTorch's as well.
 
     Args:
         face: the module's name.
@@ -45,11 +44,7 @@ def later(face: str, homes: dict[str, str]) -> Callable[[str], Any]:
 def bound(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], defaults: bool
 ) -> Any:
-    """Return all arguments of a call in their order, with `defaults` those not given, too.
-
-    Raises:
-        TypeError: they do not fit, or one can be given by its name alone.
-    """
+    """Return a call's arguments in their order, with `defaults` all; TypeError if unfit."""
     import inspect  # slow to load
 
     given = inspect.signature(function).bind(*args, **kwargs)

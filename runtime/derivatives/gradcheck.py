@@ -96,11 +96,7 @@ def gradgradcheck(
     gen_non_contig_grad_outputs: bool = False,
     **kwargs: Any,
 ) -> bool:
-    """Tell whether the gradient's own gradients are right; takes what gradcheck takes.
-
-    Args:
-        grad_outputs: gradients of the outputs to check at, by default random ones.
-    """
+    """Tell whether the gradient's own gradients are right, for random `grad_outputs` if None."""
     args = as_tuple(inputs)
     stream = np.random.default_rng(seed + 1)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]

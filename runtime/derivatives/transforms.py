@@ -160,7 +160,6 @@ def vmap(
     """Return a function of a batch: `func` of each element, and the results stacked.
 
     Args:
-        func: what to call.
         in_dims: along which dimension each input is a batch; None for one that is the same for all.
         out_dims: where each output has the batch.
         randomness: taken, and left out: each element draws numbers of its own.

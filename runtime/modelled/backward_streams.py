@@ -152,11 +152,7 @@ class BackwardStreams:
 
 
 def _check_device(source: Node | None, target: Node, grad: Tensor) -> None:
-    """Refuse a gradient on another device than what it is the gradient of, where that is known.
-
-    Raises:
-        RuntimeError: it is on another one. (engine.cpp, validate_outputs)
-    """
+    """Refuse a gradient on another device than its tensor (engine.cpp, validate_outputs)."""
     storage = storage_of(grad)
     if isinstance(target, AccumulateGrad):
         wanted = device_number_of(target.variable)

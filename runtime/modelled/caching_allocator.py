@@ -91,11 +91,7 @@ class CachingAllocator:
     # -- giving out and taking back -------------------------------------------------------------
 
     def allocate(self, nbytes: int, stream: int) -> Block | None:
-        """Memory for a tensor that is first used on `stream`; None for no bytes.
-
-        Raises:
-            OutOfMemoryError: the device has no more.
-        """
+        """Return memory for a tensor first used on `stream`, None for no bytes."""
         if not nbytes:
             return None
         size = -(-nbytes // _ROUND) * _ROUND

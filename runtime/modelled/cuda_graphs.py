@@ -39,11 +39,7 @@ class CUDAGraph:
         self._capture = Capture()
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Take up what the current stream is given from now on.
-
-        Raises:
-            RuntimeError: it is the default stream, or is being captured already.
-        """
+        """Take up what the current stream, not the default one, is given from now on."""
         stream = current_stream(here.device)
         check(not stream.is_default, _ON_DEFAULT)
         check(stream.capture is None, "CUDA error: the stream is being captured already")

@@ -52,12 +52,7 @@ def log_kernel(
     writes: tuple[int, ...],
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a kernel or a fill to all logs.
-
-    Args:
-        span: its start and its end.
-        more: further args that a trace shows of it.
-    """
+    """Write a kernel or a fill to all logs: its `span` is (start, end), `more` are further args."""
     if plan.name is _MEMSET:
         log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, more, writes=writes)
         return

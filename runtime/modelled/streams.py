@@ -31,8 +31,7 @@ default_streams: list[Stream] = []  # by device
 
 
 def device_index(device: Any = None) -> int:
-    """Return the number of `device`: a number, `cuda`, `cuda:1`, a torch.device; None is the
-    current one.
+    """Return the number of `device`: a number, `cuda`, `cuda:1`, a torch.device; None is current.
 
     Raises:
         RuntimeError: there is no such device.
@@ -185,12 +184,7 @@ class StreamEvent:
             host_wait("cudaEventSynchronize", self._time_ns, "Event Sync", self._stream, **shown)
 
     def elapsed_time(self, end_event: StreamEvent) -> float:
-        """Modelled milliseconds from this event to `end_event`.
-
-        Raises:
-            ValueError: one of them keeps no time.
-            RuntimeError: one was not recorded, or has not happened yet.
-        """
+        """Return the modelled milliseconds from this event to `end_event`, both recorded."""
         timed, both = self.enable_timing and end_event.enable_timing, "Both events must be"
         check(timed, f"{both} created with argument 'enable_timing=True'.", ValueError)
         for event in (self, end_event):
@@ -204,11 +198,7 @@ class StreamEvent:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all streams of a device (the current one by default) have done their work.
-
-    Raises:
-        RuntimeError: there is no such device, or one of its streams is being captured.
-    """
+    """Wait until all streams of a device (the current one by default) have done their work."""
     owner = devices[device_index(device)]
     for each in owner.streams:
         refuse_in_capture(each, "synchronize")

@@ -29,11 +29,7 @@ _FORKED = (
 
 
 def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
-    """Return a copy of a tensor on another device, and in another dtype unless `dtype` is None.
-
-    Raises:
-        RuntimeError: this is a forked process, or there is no such device.
-    """
+    """Return a copy of a tensor on another device, in another dtype unless `dtype` is None."""
     check(len(active) > 0, _FORKED)
     target = None if Device(device).type == "cpu" else device_index(device)
     kind = tensor.array.dtype if dtype is None else numpy_dtype(dtype)

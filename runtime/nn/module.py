@@ -139,12 +139,7 @@ class Module(ModuleState):
         return found
 
     def _register(self, kind: str, name: str, value: Any) -> None:
-        """Add a parameter, buffer or module; None stands for one that is left out.
-
-        Raises:
-            TypeError: it is of another class.
-            KeyError: the name is taken, empty, or has a dot.
-        """
+        """Add a parameter, buffer or module, or None; KeyError if its name is taken or dotted."""
         check(kind in self.__dict__, "cannot assign before Module.__init__() call", AttributeError)
         check(isinstance(name, str), f"name should be a string, not {name!r}", TypeError)
         fits = name in self.__dict__[kind] or not hasattr(self, name)

@@ -80,11 +80,7 @@ def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:  # fmt: skip
-    """Scale the gradients so that their norm, taken together, is at most `max_norm`; give the norm.
-
-    Raises:
-        RuntimeError: the norm is infinite or NaN, and `error_if_nonfinite`.
-    """
+    """Scale the gradients so that their norm, taken together, is at most `max_norm`; return it."""
     params = _listed(parameters)
     if not params and isinstance(parameters, Iterator):
         text = "`parameters` is an empty generator, no gradient clipping will occur."

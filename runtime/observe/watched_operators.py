@@ -17,11 +17,7 @@ from .record import RecordScope
 
 
 def interpose(name: str, inner: Callable[..., Any], args: Any, kwargs: Any = None) -> Any:
-    """Run an operator in the sight of all observers.
-
-    Args:
-        inner: the operator, which does not look for observers itself.
-    """
+    """Run `inner`, an operator that does not look for observers, in the sight of all of them."""
     kwargs = kwargs or {}
     if amp.is_autocast_enabled() or amp.is_autocast_enabled("cuda"):
         args = amp.cast(name, args)

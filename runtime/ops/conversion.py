@@ -28,10 +28,7 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
 
 
 def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool, non_blocking: bool) -> Tensor:
-    """In another dtype or on another device, given as such or as a tensor that has them.
-
-    Itself if it has both.
-    """
+    """In another dtype or on another device, given or a tensor's; itself if it has both."""
     kind = _dtype_of(args, dtype)
     if is_available():
         given, flags = _device_of(args, device), [x for x in args if x.__class__ is bool]

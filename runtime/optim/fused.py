@@ -49,11 +49,7 @@ def step_zero(param: Tensor, group: Group) -> Tensor:
 
 
 def update(group: Group, params: list[Tensor], states: list[dict[str, Any]]) -> None:
-    """Make one step of parameters of one device and dtype, whose states have the same keys.
-
-    Raises:
-        RuntimeError: a gradient is sparse.
-    """
+    """Make one step of parameters of one device and dtype, whose states have the same keys."""
     grads: list[Any] = [p._grad for p in params]
     check(not any(g.is_sparse for g in grads), "`fused` does not support sparse gradients")
     if "lr_decay" in group:

@@ -84,11 +84,7 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of its parameters; `step` does it where this was not called.
-
-        Raises:
-            RuntimeError: it was called since the last `update`, or after `step`.
-        """
+        """Divide the gradients of its parameters, once an update; else `step` does it."""
         if not self._enabled:
             return
         check(id(optimizer) not in self._stepped, _LATE)

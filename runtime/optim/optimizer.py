@@ -76,10 +76,7 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
-    """`hook(optimizer, args, kwargs)` runs before each step of each optimizer.
-
-    It may return new (args, kwargs).
-    """
+    """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
     return register(_all_pre_hooks, hook)
 
 

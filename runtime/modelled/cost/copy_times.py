@@ -13,12 +13,7 @@ _MEMSET_NS = 800
 
 
 def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
-    """Return how long a `cudaMemcpyAsync` takes on its stream; of a pageable one the host waits for
-    the staging.
-
-    Raises:
-        ValueError: `kind` is none of KINDS.
-    """
+    """Return how long a copy (of KINDS) takes on its stream; a pageable one holds up the host."""
     if kind == "DtoD":  # what is read is written as well
         rate = spec.memory_bytes_per_s * MEMORY_EFFICIENCY
         return spec.kernel_floor_ns + int(2 * nbytes / rate * 1e9)

@@ -15,8 +15,7 @@ FUSED = frozenset(_ONLY_READ)
 
 
 def fused_plans(call: OperatorCall) -> Plans:
-    """Plan a fused optimizer, whose lists stand one after another, as in the operator's arguments;
-    the parameters first.
+    """Plan a fused optimizer, whose lists stand one after another, the parameters first.
 
     Where the outputs are not known the fewest lists are taken: no amsgrad, no momentum.
     """

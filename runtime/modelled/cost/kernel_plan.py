@@ -36,12 +36,7 @@ _DTYPES = {
 
 
 def names_of(dtype: str) -> DtypeNames:
-    """Return the names of a dtype; one without a row counts as float, and as a byte where it has 8
-    bits.
-
-    Args:
-        dtype: numpy's name.
-    """
+    """Return the names of numpy's dtype; one without a row counts as float (float8 as a byte)."""
     known = _DTYPES.get(dtype)
     return known or DtypeNames(1 if dtype.startswith("float8") else 4, "float", dtype)
 

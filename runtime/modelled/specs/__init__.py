@@ -22,12 +22,7 @@ def find_spec(text: str) -> DeviceSpec:
 
 
 def parse_kind(text: str) -> tuple[str, int]:
-    """Return the key of a device and how many of them are wanted: `h100:2` is (`h100`, 2), `t4` one
-    T4.
-
-    Raises:
-        ValueError: what stands behind the colon is no number from 1 to 64.
-    """
+    """Return a device's key and how many are wanted: (`h100`, 2) of `h100:2`, (`t4`, 1) of `t4`."""
     name, colon, number = text.partition(":")
     if not colon:
         return name, 1

@@ -31,11 +31,7 @@ _CASTS = {"copy", "fill", "index_fill", "masked_fill", "scatter"}  # in place, f
 
 
 def function_source(op: Op, bare: bool = False) -> str:
-    """`def mul(input, other): ...`.
-
-    Args:
-        bare: without what records a node or a view, for formulas whose values alone matter.
-    """
+    """Return `def mul(input, other): ...`; if `bare`, without what records a node or a view."""
     return _Function(op, bare).fill(templates.FUNCTION)
 
 
