@@ -36,18 +36,6 @@ def cached() -> Iterator[None]:
         _caches.pop()
 
 
-def _inverse(module: Module, value: Any) -> Any:
-    return module.right_inverse(value) if hasattr(module, "right_inverse") else value
-
-
-def _alike(what: str, made: Any, original: Tensor) -> None:
-    told = f"A parametrization must return a tensor. Got {type(made).__name__}."
-    check(isinstance(made, Tensor), told, ValueError)
-    for name in ("dtype", "shape"):
-        mine, own = getattr(made, name), getattr(original, name)
-        check(mine == own, f"{what} may not change the {name}: {own} to {mine}", ValueError)
-
-
 def hold(module: Module, name: str, tensor: Tensor) -> None:
     """Hold as a parameter if it is one, else as a buffer."""
     if isinstance(tensor, Parameter):
@@ -57,61 +45,29 @@ def hold(module: Module, name: str, tensor: Tensor) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that a tensor goes through, and what the first of them is given."""
+    """The module that a tensor goes through, and what that is given in place of the tensor.
 
-    def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
-        super().__init__(modules)
-        self.unsafe, new = unsafe, original
+    That is `original`, or where its `right_inverse` gives several `original0`, `original1`...
+    """
+
+    def __init__(self, parametrization: Module, tensor: Tensor) -> None:
+        super().__init__([parametrization])
         with no_grad():
-            for module in list(self)[::-1]:
-                with contextlib.suppress(NotImplementedError):
-                    new = _inverse(module, new)
-        self.is_tensor = isinstance(new, Tensor)
-        told = f"'right_inverse' must return tensors. Got {type(new).__name__}"
-        check(self.is_tensor or isinstance(new, (tuple, list)), told, ValueError)
-        self.ntensors, shape = 1 if self.is_tensor else len(new), original.detach()
-        if self.is_tensor:
-            fits = new.dtype == original.dtype
-            check(
-                fits,
-                "When `right_inverse` outputs one tensor, it may not change the dtype.",
-                ValueError,
-            )
-            if new is not original:
-                original.data = new.detach()
-            hold(self, "original", original)
-        else:
-            for i, each in enumerate(new):
-                new_one = Parameter(each.detach()) if isinstance(original, Parameter) else each
-                hold(self, f"original{i}", new_one.requires_grad_(original.requires_grad))
-        if not unsafe:
-            _alike("Registering a parametrization", self(), shape)
-
-    def right_inverse(self, value: Tensor) -> None:
-        """Make the originals such that `value` is what comes out."""
-        with no_grad():
-            for module in list(self)[::-1]:
-                told = f"parametrization {type(module).__name__} does not implement right_inverse."
-                check(hasattr(module, "right_inverse"), told)
-                value = module.right_inverse(value)
-            for own, new in zip(
-                self._originals(), [value] if self.is_tensor else value, strict=True
-            ):
-                fits = own.dtype == new.dtype
-                check(fits, f"right_inverse gave {new.dtype} where {own.dtype} is held", ValueError)
-                own.data = new.detach()
-
-    def _originals(self) -> list[Any]:
-        if self.is_tensor:
-            return [self.original]
-        return [getattr(self, f"original{i}") for i in range(self.ntensors)]
+            known = hasattr(parametrization, "right_inverse")
+            new = parametrization.right_inverse(tensor) if known else tensor
+        if isinstance(new, Tensor):
+            if new is not tensor:
+                tensor.data = new.detach()
+            self.names = ["original"]
+            hold(self, "original", tensor)
+            return
+        self.names = [f"original{i}" for i in range(len(new))]
+        for name, each in zip(self.names, new, strict=True):
+            part = Parameter(each.detach()) if isinstance(tensor, Parameter) else each
+            hold(self, name, part.requires_grad_(tensor.requires_grad))
 
     def forward(self) -> Any:
-        first, *rest = self
-        found = first(*self._originals())
-        for module in rest:
-            found = module(found)
-        return found
+        return self[0](*(getattr(self, name) for name in self.names))
 
 
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
@@ -134,7 +90,7 @@ def _read(name: str) -> property:
             known[key] = self.parametrizations[name]()
         return known[key]
 
-    return property(read, lambda self, value: self.parametrizations[name].right_inverse(value))
+    return property(read)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -146,20 +102,21 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """From now on `module.<tensor_name>` is what `parametrization` makes of what it was."""
+    """From now on `module.<tensor_name>` is what `parametrization` makes of what it was.
+
+    Raises:
+        ValueError: there is no such tensor, or (unless `unsafe`) it gets another shape or dtype.
+    """
     parametrization.train(module.training)
-    if is_parametrized(module, tensor_name):
-        if not unsafe:
-            now = getattr(module, tensor_name)
-            _alike("Registering a parametrization", parametrization(now), now)
-        held = module.parametrizations[tensor_name].append(parametrization)
-        held.unsafe = held.unsafe or unsafe
-        return module
-    known = tensor_name in module._buffers or tensor_name in module._parameters
-    told = f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
-    check(known, f"{told}with name '{tensor_name}'", ValueError)
-    original = getattr(module, tensor_name)
-    made = ParametrizationList([parametrization], original, unsafe)
+    once = not is_parametrized(module, tensor_name)
+    check(once, f"{tensor_name} is parametrized already", NotImplementedError)
+    told = f"Module '{module}' does not have a parameter or a buffer with name '{tensor_name}'"
+    check(tensor_name in {**module._buffers, **module._parameters}, told, ValueError)
+    tensor = getattr(module, tensor_name)
+    shape, made = tensor.array.shape, ParametrizationList(parametrization, tensor)
+    found = tensor if unsafe else made()
+    alike = isinstance(found, Tensor) and found.array.shape == shape and found.dtype == tensor.dtype
+    check(alike, f"A parametrization must return a tensor of {tensor.dtype}, {shape}", ValueError)
     delattr(module, tensor_name)
     if not is_parametrized(module):
         kind = type(module)
@@ -242,9 +199,6 @@ class _SpectralNorm(Module):
         if self.training:
             iterate(matrix.detach(), self._u, self._v, self.n_power_iterations, self.eps)
         return weight / self._u.clone().dot(matrix.mv(self._v.clone()))
-
-    def right_inverse(self, value: Tensor) -> Tensor:
-        return value
 
 
 def dim_of_outputs(module: Module) -> int:
