@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .core.faces import refusing
+
 _said = set[str]()
 
 
@@ -23,10 +25,7 @@ def _as_it_is(name: str) -> Callable[..., Any]:
 
 compile, script = _as_it_is("torch.compile"), _as_it_is("torch.jit.script")
 freeze = optimize_for_inference = _as_it_is("torch.jit.freeze")
-
-
-def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
-    return _as_it_is("torch.jit.trace")(func)
+trace = _as_it_is("torch.jit.trace")
 
 
 def ignore(drop: Any = None, *args: Any, **_: Any) -> Any:
@@ -50,10 +49,4 @@ def reset() -> None:
 
 
 cudagraph_mark_step_begin = reset
-
-
-def save(*args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError("torch.jit.save and load: tidy.runtime has no compiled models")
-
-
-load = save
+save = load = refusing("torch.jit.save and load", "tidy.runtime has no compiled models")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing as _python
 from multiprocessing import *  # noqa: F403
-from typing import Any
+
+from .core.faces import WHY, refusing
 
 __all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
 __all__ += ["spawn", "start_processes", *_python.__all__]  # noqa: PLE0604
@@ -25,8 +26,4 @@ def set_sharing_strategy(new_strategy: str) -> None:
     _kept[0] = new_strategy
 
 
-def start_processes(*args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError("torch.multiprocessing.spawn: tidy.runtime runs in one process")
-
-
-spawn = start_processes
+spawn = start_processes = refusing("torch.multiprocessing.spawn", WHY["distributed"])
