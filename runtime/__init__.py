@@ -80,21 +80,6 @@ def is_tensor(obj: object) -> _bool:
     return isinstance(obj, Tensor)
 
 
-def numel(input: Tensor) -> _Any:
-    """Count how many elements it has."""
-    return input.array.size
-
-
-def is_floating_point(input: Tensor) -> _bool:
-    """Tell whether its elements are floating."""
-    return input.array.dtype.kind in "fV"
-
-
-def is_complex(input: Tensor) -> _bool:
-    """Tell whether its elements are complex."""
-    return input.array.dtype.kind == "c"
-
-
 def get_num_threads() -> _Any:
     """Count how many threads numpy may use, as far as it is known."""
     return _cpu_count() or 1

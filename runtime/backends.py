@@ -14,14 +14,11 @@ from typing import Any
 __path__: list[str] = []  # `import torch.backends.cudnn` finds those below
 
 
-def _no() -> bool:
-    return False
-
-
 class _Switches(ModuleType):
     """A module of settings by name, with `is_available()`."""
 
-    is_available = is_built = staticmethod(_no)
+    is_available = is_built = staticmethod(lambda: False)
+    version = staticmethod(lambda: None)
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(f"{__name__}.{name}", "Settings that scripts can set and read.")
@@ -37,10 +34,6 @@ class _Switches(ModuleType):
             yield
         finally:
             vars(self).update(before)
-
-    @staticmethod
-    def version() -> None:
-        """None: it is not there."""
 
 
 cuda: Any = _Switches("cuda", matmul=SimpleNamespace(allow_tf32=False, precision="highest"))

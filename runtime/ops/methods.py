@@ -363,7 +363,9 @@ for _name, _function in PUBLIC["tensor"].items():
     setattr(Tensor, _name, _function)
 for _name, _function in (*_OPERATORS.items(), *_METHODS.items()):
     setattr(Tensor, _name, _function)
-for _name in "is_signed is_same_size is_nonzero is_inference resize_as_ nan_to_num_".split():
+_AS_FUNCTIONS = "numel is_floating_point is_complex is_signed is_same_size is_nonzero is_inference "
+_AS_FUNCTIONS += "resize_as_ nan_to_num_"
+for _name in _AS_FUNCTIONS.split():
     PUBLIC["torch"][_name] = _METHODS[_name]
 for _name in "celu selu prelu rrelu threshold hardshrink dropout".split():
     PUBLIC["torch"][_name] = PUBLIC["nn"][_name]
