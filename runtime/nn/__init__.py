@@ -15,7 +15,7 @@ _SHELVES = {
     "attention": "MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer "
     "TransformerEncoder TransformerDecoder Transformer",
 }
-_HOMES = "parameter module containers init utils layers image_layers embedding losses"
+_HOMES = "parameter module containers init utils layers image_layers embedding"
 
 
 def __getattr__(name: str) -> Any:

@@ -258,6 +258,10 @@ class _Loss(Layer):
             self.register_buffer(name, vars(self).pop(name))
 
 
+class _Distance(Layer):
+    shown = ""
+
+
 _CONV = "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
 _CONV += "bias=True, padding_mode='zeros'" + _FACTORY
 _CALL = "self._conv_forward(input, self.weight, self.bias)"
@@ -271,6 +275,16 @@ _AVG = _POOL + ", ceil_mode=False, count_include_pad=True"
 _LOGITS = "binary_cross_entropy_with_logits"
 _MEAN = "size_average=None, reduce=None, reduction='mean'"
 _CLASSES = "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'"
+
+
+_PAIR = "input1, input2, target -> "
+_TRIPLET = "anchor, positive, negative -> triplet_margin_loss"
+_FAR = "margin=1.0, p=2.0, eps=1e-06, swap=False, " + _MEAN
+_POISSON = "log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, "
+_POISSON += "reduction='mean'"
+_GAUSSIAN = "*, full=False, eps=1e-06, reduction='mean'"
+_POINTS = "x1, x2 -> pairwise_distance"
+_CTC = "log_probs, targets, input_lengths, target_lengths -> ctc_loss"
 
 
 def make_layers(home: dict[str, Any], rows: Any) -> None:
@@ -332,5 +346,13 @@ _ROWS: Any = (
     (_Loss, "CrossEntropyLoss", "cross_entropy", _CLASSES + ", label_smoothing=0.0"),
     (_Loss, "BCELoss", "binary_cross_entropy", f"weight=None, {_MEAN}"),
     (_Loss, "BCEWithLogitsLoss", _LOGITS, f"weight=None, {_MEAN}, pos_weight=None"),
+    (_Loss, "MarginRankingLoss", _PAIR + "margin_ranking_loss", "margin=0.0, " + _MEAN),
+    (_Loss, "CosineEmbeddingLoss", _PAIR + "cosine_embedding_loss", "margin=0.0, " + _MEAN),
+    (_Loss, "MultiMarginLoss", "multi_margin_loss", "p=1, margin=1.0, weight=None, " + _MEAN),
+    (_Loss, "PoissonNLLLoss", "poisson_nll_loss", _POISSON),
+    (_Loss, "GaussianNLLLoss", "input, target, var -> gaussian_nll_loss", _GAUSSIAN),
+    (_Loss, "TripletMarginLoss", _TRIPLET, _FAR),
+    (_Loss, "CTCLoss", _CTC, "blank=0, reduction='mean', zero_infinity=False"),
+    (_Distance, "PairwiseDistance", _POINTS, "p=2.0, eps=1e-06, keepdim=False"),
 )
 make_layers(globals(), _ROWS)
