@@ -3,9 +3,8 @@
 from ..core.later import later
 from .base import Distribution
 from .continuous import Beta, Dirichlet, Gamma, Laplace, MultivariateNormal, Normal, Uniform
-from .discrete import Bernoulli, Categorical, Independent
+from .discrete import Bernoulli, Categorical, Independent, MixtureSameFamily
 from .divergences import kl_divergence
-from .mixture import MixtureSameFamily
 
 __all__ = ["Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Gamma"]
 __all__ += ["Independent", "Laplace", "MixtureSameFamily", "MultivariateNormal", "Normal"]

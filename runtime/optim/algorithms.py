@@ -15,7 +15,7 @@ from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from ..ops.creation import as_tensor, tensor
-from . import fused, sparse_updates, updates
+from . import fused, updates
 from .optimizer import Group, Optimizer, Options
 
 _NOT_NEGATIVE = "lr eps momentum weight_decay lr_decay initial_accumulator_value momentum_decay"
@@ -197,5 +197,5 @@ class SparseAdam(_Algorithm, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=Fal
 
     _zeros = fused.MOMENTS[:2]
     _bounds = {"lr": lambda lr: lr > 0, "eps": lambda eps: eps > 0}  # noqa: RUF012
-    _update = staticmethod(sparse_updates.sparse_adam)
+    _update = staticmethod(updates.sparse_adam)
     _takes_sparse = True

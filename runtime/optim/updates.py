@@ -4,17 +4,19 @@ Each takes the parameter, its gradient, its state by name and the options of its
 to the parameter and its state.
 
 Source: torch/optim/sgd.py, adam.py, rmsprop.py, adagrad.py, adadelta.py, adamax.py, nadam.py,
-radam.py, rprop.py, asgd.py.
+radam.py, rprop.py, asgd.py, _functional.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.aten import aten
-from ..engine.tensor import Tensor
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, bump_version
 from ..ops.creation import as_tensor
-from . import sparse_updates
 from .forms import TensorList, each
 
 State = dict[str, Any]
@@ -96,7 +98,7 @@ def rmsprop(param: Any, grad: Any, state: State, group: Group) -> None:
 def adagrad(param: Any, grad: Any, state: State, group: Group) -> None:
     """Adagrad (Duchi et al., 2011)."""
     if isinstance(grad, Tensor) and grad.is_sparse:
-        sparse_updates.adagrad(param, grad, state, group)
+        _adagrad_of_rows(param, grad, state, group)
         return
     grad, rate, decay = _begin(param, grad, state, group), -group["lr"], group["lr_decay"]
     slowed = each(lambda t: rate / (1 + (t - 1) * decay), state["step"])
@@ -231,3 +233,37 @@ def asgd(param: Any, grad: Any, state: State, group: Group) -> None:
     if many:
         mus = [as_tensor(x, device=t.device) for x, t in zip(mus, step.tensors, strict=True)]
     mu.copy_(TensorList(mus) if many else as_tensor(mus))
+
+
+def _rows(grad: Any, group: Group) -> tuple[Any, Any]:
+    """Which rows there are, each once, and their values."""
+    coo = grad.coalesce().array
+    return coo.indices[0], -coo.values if group["maximize"] else coo.values
+
+
+def _adagrad_of_rows(param: Tensor, grad: Tensor, state: State, group: Group) -> None:
+    """Adagrad along a sparse gradient: of the rows that it has, and no others."""
+    check(not group["weight_decay"], "weight_decay is not compatible with sparse gradients")
+    state["step"].add_(1.0)
+    rate = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+    rows, values = _rows(grad, group)
+    total = state["sum"].array
+    total[rows] += values * values
+    param.array[rows] -= rate * (values / (np.sqrt(total[rows]) + group["eps"]))
+    bump_version(state["sum"])
+    bump_version(param)
+
+
+def sparse_adam(param: Tensor, grad: Any, state: State, group: Group) -> None:
+    """Adam (Kingma and Ba, 2014) of the rows that a sparse gradient has."""
+    check(grad.is_sparse, "SparseAdam does not support dense gradients, please consider Adam")
+    state["step"] += 1
+    (beta1, beta2), step = group["betas"], state["step"]
+    rows, values = _rows(grad, group)
+    mean, square = state["exp_avg"].array, state["exp_avg_sq"].array
+    mean[rows] += (values - mean[rows]) * (1 - beta1)
+    square[rows] += (values * values - square[rows]) * (1 - beta2)
+    rate = group["lr"] * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+    param.array[rows] -= rate * mean[rows] / (np.sqrt(square[rows]) + group["eps"])
+    for written in (state["exp_avg"], state["exp_avg_sq"], param):
+        bump_version(written)
