@@ -64,6 +64,8 @@ class MultiheadAttention(
 
     def setup(self, **factory: Any) -> None:
         n, heads = self.embed_dim, self.num_heads
+        plain = not (self.add_bias_kv or self.add_zero_attn)
+        check(plain, "add_bias_kv and add_zero_attn are not supported", NotImplementedError)
         self.head_dim = n // heads
         check(
             self.head_dim * heads == n, "embed_dim must be divisible by num_heads", AssertionError
@@ -79,18 +81,11 @@ class MultiheadAttention(
             k_proj_weight=None if alike else (n, self.kdim),
             v_proj_weight=None if alike else (n, self.vdim),
             in_proj_bias=(3 * n,) if bias else None,
-            bias_k=(1, 1, n) if self.add_bias_kv else None,
-            bias_v=(1, 1, n) if self.add_bias_kv else None,
         )  # fmt: skip
 
     def reset_parameters(self) -> None:
         for name, weight in self.named_parameters(recurse=False):
-            if name.startswith("bias"):
-                init.xavier_normal_(weight)
-            elif name == "in_proj_bias":
-                init.zeros_(weight)
-            else:
-                init.xavier_uniform_(weight)
+            (init.zeros_ if name == "in_proj_bias" else init.xavier_uniform_)(weight)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
 
@@ -111,22 +106,13 @@ class MultiheadAttention(
         q, k, v = self._projected(q, k, v)
         mask = _as_bias(attn_mask, q, "attn_mask")
         hidden = _as_bias(key_padding_mask, q, "key_padding_mask")
-        if self.bias_k is not None:
-            n = k.array.shape[1]
-            k = aten.cat([k, self.bias_k.expand(1, n, -1)])
-            v = aten.cat([v, self.bias_v.expand(1, n, -1)])
         q, k, v = (self._heads(x) for x in (q, k, v))
-        if self.add_zero_attn:
-            k, v = (aten.constant_pad_nd(x, [0, 0, 0, 1]) for x in (k, v))
-        more = k.array.shape[2] - key.array.shape[0 if alone or not self.batch_first else 1]
         whole = None
         if mask is not None:
-            mask = aten.constant_pad_nd(mask, [0, more]) if more else mask
             lengths = mask.array.shape[-2:]
             whole = mask if mask.array.ndim == 2 else mask.reshape((-1, self.num_heads, *lengths))
         if hidden is not None:
             hidden = hidden.unsqueeze(0) if alone else hidden
-            hidden = aten.constant_pad_nd(hidden, [0, more]) if more else hidden
             hidden = hidden.unsqueeze(1).unsqueeze(1)
             whole = hidden if whole is None else whole + hidden
         p = self.dropout if self.training else 0.0
