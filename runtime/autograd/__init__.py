@@ -8,10 +8,7 @@ from ..engine.backward import Variable, backward, backward_async, grad, grad_asy
 from ..engine.function import Function
 from ..engine.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from . import graph
-from .gradcheck import (
-    gradcheck,
-    gradgradcheck,
-)  # from there, so that no import puts the module here
+from .gradcheck import gradcheck, gradgradcheck  # so that no import puts the module here
 
 __all__ = ["Function", "Variable", "backward", "backward_async", "grad", "grad_async"]
 __all__ += ["detect_anomaly", "enable_grad", "gradcheck", "gradgradcheck", "graph"]
