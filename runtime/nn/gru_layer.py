@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.tensor import Tensor
 from ..ops.fused_operator import FusedOperator
 from .lstm_layer import Array, Saved, in_order, layer_gradients
 
@@ -93,10 +94,16 @@ def _backward(
     return [*layer_gradients(arrays, of_input, of_state, work[2][:-1], wanted, reverse), h]
 
 
+def _guarded(needs: list[bool], x: Tensor, *_: Any) -> list[bool]:
+    """Tell which tensors the backward of the single steps saves, from which need gradients."""
+    of_x, of_w_ih, of_w_hh, _, _, of_h = needs
+    return [of_w_ih, of_x, of_h or len(x.array) > 1, False, False, of_w_hh]
+
+
 def make_layer(by_steps: Callable[..., Any]) -> FusedOperator:
     """Make the operator; `by_steps` takes the same arguments and is made of other operators.
 
     It takes steps (T, N, input), weights (3 H, input) and (3 H, H), biases (3 H) or None, the first
     state (N, H), and whether it goes backwards. It returns all states (T, N, H) and the last.
     """
-    return FusedOperator("gru_layer", 6, _forward, _backward, by_steps, unsaved=[3, 4])
+    return FusedOperator("gru_layer", 6, _forward, _backward, by_steps, guarded=_guarded)

@@ -35,10 +35,11 @@ Found = tuple[Sequence[Array], Any]
 class FusedNode(Node):
     """Holds the tensors, the other arguments, and the forward pass's work."""
 
-    __slots__ = ("inputs", "output", "rest", "work")
+    __slots__ = ("guarded", "inputs", "output", "rest", "work")
 
     operator: FusedOperator
     inputs: tuple[Any, ...] | None
+    guarded: Sequence[bool]
     rest: tuple[Any, ...]
     work: Any
     output: SavedVariable | None
@@ -49,7 +50,7 @@ class FusedNode(Node):
             return [None] * operator.count
         if self.inputs is None:
             raise RuntimeError(SECOND_BACKWARD)
-        inputs = [x.unpack(self) if x.__class__ is SavedVariable else x for x in self.inputs]
+        inputs = list(map(self._unpacked, self.inputs, self.guarded))
         if self.output is not None:
             self.output.unpack(self)
         if is_grad_enabled():
@@ -60,6 +61,13 @@ class FusedNode(Node):
             found: Grads = active[0].op(name, around(name, self._on_arrays), given)
             return found
         return self._on_arrays(*grads, *inputs)
+
+    def _unpacked(self, x: Any, guarded: bool) -> Any:
+        """Return a saved tensor, checked where it is guarded or the forward pass runs again."""
+        if x.__class__ is not SavedVariable:
+            return x
+        read = guarded or x.packed or is_grad_enabled() or storages
+        return x.unpack(self) if read else x.variable
 
     def _on_arrays(self, *tensors: Any) -> Grads:
         operator, split = self.operator, len(self.input_metadata)
@@ -100,8 +108,10 @@ class FusedOperator:
 
     Args:
         after: is called with the work and all arguments, once the outputs are there.
-        unsaved: which of the tensors may change until backward. They are saved all the same where
-            saved tensors are packed, since the work is then made anew.
+        unsaved: which of the tensors no gradient depends on, so that they may change until
+            backward.
+        guarded: takes which of the tensors need gradients, and the tensors; tells which may not
+            change until a backward that nothing records. By default none may.
         guards_output: whether the first output may not.
         takes_rows: whether the arrays need not be contiguous if their last dimension is.
         keeps_format: whether the first output is in channels_last where the first tensor is.
@@ -109,13 +119,13 @@ class FusedOperator:
 
     def __init__(
         self, name: str, count: int, forward: Callable[..., Found], backward: Call, by_steps: Call,
-        *, after: Call | None = None, unsaved: Sequence[int] = (), guards_output: bool = False,
-        takes_rows: bool = False, keeps_format: bool = False,
+        *, after: Call | None = None, unsaved: Sequence[int] = (), guarded: Call | None = None,
+        guards_output: bool = False, takes_rows: bool = False, keeps_format: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.count = f"aten::{name}", count
         self.forward, self.backward = forward, backward
         self.by_steps, self.after = by_steps, after
-        self.unsaved, self.guards_output = unsaved, guards_output
+        self.unsaved, self.guarded, self.guards_output = unsaved, guarded, guards_output
         self.takes_rows, self.keeps_format = takes_rows, keeps_format
         self.shown = around(self.name, self.run)
         title = name.strip("_").title().replace("_", "") + "Backward0"
@@ -156,9 +166,10 @@ class FusedOperator:
         for number, out in enumerate(made):
             out._node, out._rg, out.output_nr = node, True, number
         node.inputs = tuple(
-            t if t is None or (i in self.unsaved and not hooked) else SavedVariable(t)
-            for i, t in enumerate(tensors)
+            t if t is None or i in self.unsaved else SavedVariable(t) for i, t in enumerate(tensors)
         )
+        needs, guarded = [edge is not NO_EDGE for edge in edges], [True] * self.count
+        node.guarded = guarded if self.guarded is None else self.guarded(needs, *tensors)
         node.output = SavedVariable(made[0], True) if self.guards_output else None
         # Who packs saved tensors (checkpoints, say) does not want the work kept either.
         node.rest, node.work = rest, None if hooked else work

@@ -137,3 +137,42 @@ def test_what_a_gru_saved_is_guarded() -> None:
         model.weight_hh_l1.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace"):
         loss.backward()
+
+
+_CHANGED = [  # steps, what needs no gradient, what changes, whether that is refused
+    (3, ["x"], "weight_ih_l0", False),
+    (3, [], "weight_ih_l0", True),
+    (3, ["weight_ih_l0"], "x", False),
+    (3, ["x"], "x", True),
+    (1, ["h"], "weight_hh_l0", False),
+    (1, [], "weight_hh_l0", True),
+    (3, ["h"], "weight_hh_l0", True),
+]
+
+
+@pytest.mark.parametrize(("steps", "frozen", "changed", "refused"), _CHANGED)
+def test_a_gru_guards_what_its_steps_save(
+    steps: int, frozen: list[str], changed: str, refused: bool
+) -> None:
+    """A factor is saved for the gradient of the other one."""
+    model = _model("GRU")
+    leaves = {
+        "x": torch.randn(steps, 5, 4),
+        "h": torch.randn(2, 5, 4),
+        **dict(model.named_parameters()),
+    }
+    for name, leaf in leaves.items():
+        leaf.requires_grad_(name not in frozen)
+    asked = [leaf for leaf in leaves.values() if leaf.requires_grad]
+    wanted = torch.autograd.grad(model(leaves["x"], leaves["h"])[0].sum(), asked)
+    loss = model(leaves["x"], leaves["h"])[0].sum()
+    with torch.no_grad():
+        leaves[changed].zero_()
+    if refused:
+        with pytest.raises(RuntimeError, match="modified by an inplace"):
+            torch.autograd.grad(loss, asked)
+        return
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        torch.autograd.grad(loss, asked, create_graph=True)
+    for mine, theirs in zip(torch.autograd.grad(loss, asked), wanted, strict=True):
+        assert torch.equal(mine, theirs)
