@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
@@ -342,12 +343,19 @@ def _dtype_among(data: Any, tensors: list[Tensor]) -> Any:
     return promote_types(found, number_dtype(whole.type(0).item())) if numbers else found
 
 
+def _sharing(array: Any) -> Tensor:
+    """Return a tensor of the array's memory, and no other's where overlaps are looked for."""
+    with contextlib.suppress(ValueError):  # bfloat16 is no dtype of buffers
+        array = np.asarray(memoryview(array)) if array.size else array
+    return wrap(array)
+
+
 @function("torch")
 def from_numpy(array: Any) -> Tensor:
     """Return a tensor that shares the array's memory."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    found = wrap(array)
+    found = _sharing(array)
     if active:
         show_calls(found, "aten::lift_fresh")
     return found
@@ -360,5 +368,5 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         data = data if dtype is None else data.to(dtype)
         return data if device is None else data.to(device)
     same = isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype)
-    found = wrap(data) if same else tensor(data, dtype=dtype)
+    found = _sharing(data) if same else tensor(data, dtype=dtype)
     return found if device is None else found.to(device)

@@ -41,8 +41,6 @@ def _floats(x: Any) -> Any:
 
 def _filling(value: Any, dtype: Any) -> Any:
     check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
-    real = dtype.kind == "c" or np.asarray(value).dtype.kind != "c"
-    check(real, "value cannot be converted to a real number without overflow", ValueError)
     return filling(value, dtype)
 
 

@@ -87,6 +87,8 @@ def _scatter(self: Any, dim: int, index: Any, src: Any, add: bool) -> Any:
         fits = fits and all(a <= b for a, b in zip(index.shape, src.shape, strict=False))
         check(fits, f"Expected index {index.shape} to be smaller than src {src.shape}", ValueError)
         src = np.atleast_1d(src)[tuple([slice(0, s) for s in np.atleast_1d(index).shape])]
+    else:
+        src = filling(src, self.dtype)
     line = np.atleast_1d(self)
     return _put(line, _along(line, dim, index), src, add).reshape(self.shape)
 
@@ -330,7 +332,8 @@ def _as_mask(key: Any, left: list[Any], view: Tensor) -> Tensor | None:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
     mask = isinstance(key, Tensor) and key.array.dtype.kind == "b" and key.array.ndim > 0
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63):
         value = in_16_bits(value, self.array.dtype)
     if storages and mask and not isinstance(value, (Tensor, np.ndarray)):
         aten.masked_fill_(self, key, value)  # nobody needs to know how many there are
@@ -345,8 +348,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         bytes_ = [x for x in _parts_of(key) if isinstance(x, Tensor) and x.dtype == np.uint8]
         only = "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
         check(not bytes_ or given.array.size != 1, only)
-        shared = given.array.size == 1 and np.may_share_memory(found.array, given.array)
-        placed = _as_mask(key, left, found) if shared else None
+        alike = given.array.dtype == found.array.dtype
+        alone = alike and not np.may_share_memory(found.array, given.array)
+        placed = None if alone or given.array.size != 1 else _as_mask(key, left, found)
         if placed is None:
             aten.index_put_(found, tuple(left), given)
         else:

@@ -141,6 +141,37 @@ def test_other_operands_in_the_same_memory_are_read(code: str) -> None:
     assert x.tolist() == WRITTEN[code]
 
 
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1)])
+def test_operands_of_another_order_are_refused(order: tuple[int, ...]) -> None:
+    """The whole memory, neither contiguous nor transposed as a whole; part of it is not dense."""
+    x = torch.arange(8.0).view(2, 2, 2)
+    for write in (x.add_, x.copy_, x.addcmul_, lambda y, *_: torch.neg(y, out=x)):
+        with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
+            write(x.permute(order), *[x] * (write == x.addcmul_))
+    x[:, :1].add_(x.permute(order)[:, :1])
+    x.permute(order).add_(x.permute(order))
+
+
+def test_arrays_of_numpy_have_memory_of_their_own() -> None:
+    """Whatever they share: PyTorch does not look behind a tensor's storage."""
+    array = np.arange(6.0)
+    x, y = torch.from_numpy(array[2:]), torch.as_tensor(array[:4])
+    x.add_(y)
+    assert array[:4].tolist() == [0, 1, 2, 4]
+    with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
+        x[1:].add_(x[:-1])
+
+
+@pytest.mark.parametrize("value", [torch.tensor(2), torch.tensor([2.7])])
+def test_a_mask_takes_one_number_of_any_dtype(value: Any) -> None:
+    """Several have to be of the tensor's own."""
+    x = torch.arange(3)
+    x[x > 0] = value
+    assert x.tolist() == [0, 2, 2]
+    with pytest.raises(RuntimeError):
+        x[x > 0] = torch.ones(2)
+
+
 @pytest.mark.parametrize(
     ("dtype", "written"),
     [

@@ -20,6 +20,13 @@ TOO_LARGE = [
     "torch.full_like(byte, 300)",
     "torch.zeros(2, dtype=torch.int32).fill_(2**40)",
     "torch.zeros(2, dtype=torch.int64).fill_(math.nan)",
+    "byte.fill_(-3.7)",
+    "byte.fill_(torch.tensor(300))",
+    "byte.__setitem__(0, byte.numpy().astype(int)[0] + 300)",
+    "byte.__setitem__(0, 2j)",
+    "torch.zeros(2).fill_(1 + 2j)",
+    "torch.zeros(2, dtype=torch.complex64).fill_(1e39j)",
+    "torch.zeros(2).scatter_(0, torch.tensor([0]), 1e39)",
     "byte.__setitem__(0, 300)",
     "byte.__setitem__(byte > 0, 300)",
 ]
@@ -66,8 +73,11 @@ def test_other_numbers_are_filled_in() -> None:
     half[0] = 1e9
     assert half.tolist() == [math.inf, 65504]
     assert byte.fill_(-1).tolist() == [255] * 2
+    assert byte.fill_(2 + 0j).tolist() == [2] * 2
     assert byte.fill_(1.5).tolist() == [1] * 2
-    assert torch.zeros(2, dtype=torch.bool).fill_(2).tolist() == [True] * 2
+    assert torch.zeros(2, dtype=torch.bool).fill_(2j).tolist() == [True] * 2
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        torch.zeros(2).fill_(2**64)
 
 
 @pytest.mark.parametrize("code", OTHER_DTYPE)

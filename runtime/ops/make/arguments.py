@@ -95,15 +95,27 @@ def times(other: Any, alpha: Any) -> Any:
 
 
 def filling(value: Any, dtype: Any) -> Any:
-    """Return a number or an array in a dtype; RuntimeError if that does not reach a number."""
-    real, inside = isinstance(value, (int, float)), True
-    if real and dtype.kind in "iu":
+    """Return a number, or an array, as an array of a dtype.
+
+    Raises:
+        RuntimeError: it is a number that the dtype does not reach, or has not.
+        OverflowError: it is an integer of more than 64 bits.
+    """
+    number, inside = value.item() if getattr(value, "ndim", 1) == 0 else value, True
+    if isinstance(number, int) and not -(2**63) <= number < 2**64:
+        raise refused("int too big to convert", OverflowError)
+    if isinstance(number, complex) and dtype.kind not in "bc":
+        inside = number.imag == 0
+        number = number.real
+    if isinstance(number, _NUMBER) and dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        inside = (-limits.max if dtype.kind == "u" else limits.min) <= value <= limits.max
-    elif real and dtype.kind in "fV":
-        inside = not math.isfinite(value) or abs(value) <= float(finfo(dtype).max)
+        wraps = dtype.kind == "u" and isinstance(number, int)
+        inside = inside and (-limits.max if wraps else limits.min) <= number <= limits.max
+    elif isinstance(number, _NUMBER) and dtype.kind in "fVc":
+        parts, most = (number.real, number.imag), float(finfo(dtype).max)
+        inside = inside and all(not math.isfinite(x) or abs(x) <= most for x in parts)
     check(inside, f"value cannot be converted to type {dtype} without overflow")
-    return np.asarray(value).astype(dtype)
+    return np.asarray(number).astype(dtype)
 
 
 _NUMBER = (bool, int, float, complex)
@@ -299,14 +311,29 @@ def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False
 
 def refuse_overlap(target: Array, read: Array, name: str = "") -> None:
     """Refuse to read the memory that is written to, but dense arrays at the same elements."""
-    if not np.may_share_memory(read, target):
+    if not np.may_share_memory(read, target) or _memory(read) is not _memory(target):
         return
     same = read.ctypes.data == target.ctypes.data
     same = same and (read.shape, read.strides) == (target.shape, target.strides)
-    dense = read.flags.forc and target.flags.forc
+    dense = _is_dense(read) and _is_dense(target)
     told = "some elements of the input tensor and the written-to tensor refer to a single location"
     apart = name not in _APART and (same or not dense)
     check(apart, f"unsupported operation: {told} in memory. Please clone() the tensor before.")
+
+
+def _memory(array: Array) -> Array:
+    """Return the array that owns the memory; each `torch.from_numpy` makes one of its own."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _is_dense(array: Array) -> bool:
+    """Tell whether the elements fill a piece of memory, in any order of the dimensions."""
+    if array.flags.forc:
+        return True
+    order = np.argsort([abs(s) for s in array.strides], kind="stable")
+    return bool(array.transpose(order[::-1]).flags.c_contiguous)
 
 
 def same_kind(name: str, target: Array, *others: Any) -> None:
