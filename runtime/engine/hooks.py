@@ -71,6 +71,7 @@ class NodeHooks:
         for index, ref in self.retain.items():
             tensor, grad = ref(), grads[index]
             if tensor is not None and grad is not None:
+                grad = grad if grad.is_sparse else grad.clone(memory_format="contiguous_format")
                 tensor._grad = grad if tensor._grad is None else tensor._grad + grad
         return grads
 

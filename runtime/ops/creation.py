@@ -290,23 +290,21 @@ def tensor(
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         what = "Creating a tensor from a list of numpy.ndarrays is extremely slow"
         warnings.warn(f"{what}; make one array of it with numpy.array() first", stacklevel=2)
-    tensors = list[Tensor]()
-    data = data.cpu().array if isinstance(data, Tensor) else _plain(data, tensors)
+    typed = list[Any]()
+    data = _plain(data.cpu().array if isinstance(data, Tensor) else data, typed)
     try:
         array = np.array(data, dtype=None if dtype is None else as_dtype(dtype))
     except ValueError as error:
         raise ValueError(f"expected a sequence of one shape: {error}") from None
-    if tensors and dtype is None:
-        array = array.astype(_dtype_among(data, tensors))
-        dtype = array.dtype
-    if dtype is None and not isinstance(data, (np.ndarray, np.generic)):
-        if array.dtype.kind == "f" or not array.size:
-            array = array.astype(get_default_dtype())
-        elif array.dtype.kind == "c":
-            array = array.astype(result_dtype(1j))
     if array.dtype.kind in "OUS":
         kind = RuntimeError if array.dtype.kind == "O" else TypeError
         raise kind(f"cannot make a tensor of {type(data).__name__} with dtype {array.dtype}")
+    if dtype is None and typed:
+        array = array.astype(_dtype_among(array, typed), copy=False)
+    elif dtype is None and not array.size:
+        array = array.astype(get_default_dtype())
+    elif dtype is None and array.dtype.kind in "fc":
+        array = array.astype(number_dtype(array.dtype.type(0).item()))
     found = wrap(array)
     if pin_memory:
         pin(found)
@@ -320,27 +318,28 @@ def tensor(
     return found
 
 
-def _plain(data: Any, tensors: list[Tensor]) -> Any:
-    """Lists with numbers in place of tensors, which are noted."""
+def _plain(data: Any, typed: list[Any]) -> Any:
+    """Lists with numbers in place of tensors; arrays, and numbers that have a dtype, are noted."""
     if isinstance(data, (list, tuple)):
-        return [_plain(x, tensors) for x in data]
-    if not isinstance(data, Tensor):
-        return data
-    one = "only one element tensors can be converted to Python scalars"
-    check(data.array.size == 1, one, ValueError)
-    tensors.append(data)
-    return data.cpu().array.item()
+        return [_plain(x, typed) for x in data]
+    if isinstance(data, Tensor):
+        one = "only one element tensors can be converted to Python scalars"
+        check(data.array.size == 1, one, ValueError)
+        typed.append(data.array)
+        return data.cpu().array.item()
+    if isinstance(data, (np.ndarray, np.generic)):
+        typed.append(data)
+    return data
 
 
-def _dtype_among(data: Any, tensors: list[Tensor]) -> Any:
-    """The dtype of a list of numbers some of which were tensors."""
-    numbers = np.array(data, object).size - len(tensors)
-    kinds = [x.array.dtype for x in tensors]
+def _dtype_among(array: Any, typed: list[Any]) -> Any:
+    """The dtype of an array, of whose elements some, or all, had one before."""
+    kinds, numbers = [x.dtype for x in typed], array.size - sum(x.size for x in typed)
     if numbers:
-        kinds += [np.dtype(bool) if np.array(data).dtype.kind == "b" else np.dtype(np.int64)]
+        kinds += [np.dtype(bool) if array.dtype.kind == "b" else np.dtype(np.int64)]
     found = functools.reduce(promote_types, kinds)
-    whole = np.array(data).dtype  # a float, or complex number, makes the result at least that
-    return promote_types(found, number_dtype(whole.type(0).item())) if numbers else found
+    # A float, or complex number, makes the result at least that.
+    return promote_types(found, number_dtype(array.dtype.type(0).item())) if numbers else found
 
 
 def _sharing(array: Any) -> Tensor:

@@ -188,3 +188,12 @@ def test_thread_local_observers_see_their_own_thread():
         thread.join()
         rt.ones(1).sin()
     assert seen == ["aten::ones", "aten::sin"]
+
+
+def test_a_retained_gradient_has_memory_of_its_own():
+    x = rt.ones(3, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.sum().backward()
+    y.grad.add_(rt.arange(3))
+    assert (y.grad.tolist(), x.grad.tolist()) == ([1, 2, 3], [2, 2, 2])

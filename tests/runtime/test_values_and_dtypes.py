@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tidy.runtime as torch
@@ -78,6 +80,26 @@ def test_other_numbers_are_filled_in() -> None:
     assert torch.zeros(2, dtype=torch.bool).fill_(2j).tolist() == [True] * 2
     with pytest.raises(OverflowError, match="int too big to convert"):
         torch.zeros(2).fill_(2**64)
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        ([np.float64(1), 2.0], torch.float64),
+        ([[1, 2], (np.float32(1), np.float64(2))], torch.float64),
+        ([np.arange(2.0), [1, 2]], torch.float64),
+        ([np.float16(1), 2.0], torch.float32),
+        ([torch.tensor(2.0), np.float64(3)], torch.float64),
+        ([np.complex64(1), 2.0], torch.complex64),
+        ([2.0, 1], torch.float32),
+        (torch.ones(2).double(), torch.float64),
+        (np.ones(2), torch.float64),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list")
+def test_numbers_of_numpy_keep_their_dtype_in_lists(data: Any, dtype: Any) -> None:
+    """Python's have the default one."""
+    assert torch.tensor(data).dtype == dtype
 
 
 @pytest.mark.parametrize("code", OTHER_DTYPE)
