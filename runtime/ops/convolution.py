@@ -75,11 +75,12 @@ def _is_last(batch: int, weight: Ints, out: Ints) -> bool:
     """Whether products are of the whole batch at once, with the batch behind the windows.
 
     Columns are then copied in longer runs, for which inputs and outputs have to be turned. By
-    measurement that pays where windows are few beside what each of them multiplies and adds.
+    measurement that pays where there are at most 14 x 14 windows, and few filters, or few outputs,
+    beside what each window multiplies and adds.
     """
-    filters, *each = weight
-    windows, fits = math.prod(out), batch >= 8 and math.prod(weight[2:]) > 1
-    return fits and windows <= 256 and filters * windows <= 12 * math.prod(each)
+    filters, each, windows = weight[0], math.prod(weight[1:]), math.prod(out)
+    fits = batch >= 8 and math.prod(weight[2:]) > 1 and windows <= 200
+    return fits and (4 * filters <= each or filters * windows <= 12 * each)
 
 
 def _by_groups(g: Any, groups: int, last: bool) -> Any:
