@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.storage import storage_of, storages
-from .fused_operator import FusedOperator
+from .fused_operator import FusedOperator, has_rows
 
 Array = Any
 _SAFE = 50.0  # powers of e up to this one, and sums of them, are far from the ends of float32
@@ -92,6 +92,4 @@ def make_attention(by_steps: Callable[..., Any]) -> FusedOperator:
     and the order of the result's dimensions in memory.
     """
     name = "_scaled_dot_product_flash_attention_for_cpu"
-    return FusedOperator(
-        name, 4, _forward, _backward, by_steps, guards_output=True, takes_rows=True
-    )
+    return FusedOperator(name, 4, _forward, _backward, by_steps, guards_output=True, takes=has_rows)

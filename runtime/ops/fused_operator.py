@@ -113,20 +113,20 @@ class FusedOperator:
         guarded: takes which of the tensors need gradients, and the tensors; tells which may not
             change until a backward that nothing records. By default none may.
         guards_output: whether the first output may not.
-        takes_rows: whether the arrays need not be contiguous if their last dimension is.
+        takes: tells of each array whether it may stay as it lies; by default in order alone.
         keeps_format: whether the first output is in channels_last where the first tensor is.
     """
 
     def __init__(
         self, name: str, count: int, forward: Callable[..., Found], backward: Call, by_steps: Call,
         *, after: Call | None = None, unsaved: Sequence[int] = (), guarded: Call | None = None,
-        guards_output: bool = False, takes_rows: bool = False, keeps_format: bool = False,
+        guards_output: bool = False, takes: Call | None = None, keeps_format: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.count = f"aten::{name}", count
         self.forward, self.backward = forward, backward
         self.by_steps, self.after = by_steps, after
         self.unsaved, self.guarded, self.guards_output = unsaved, guarded, guards_output
-        self.takes_rows, self.keeps_format = takes_rows, keeps_format
+        self.takes, self.keeps_format = takes, keeps_format
         self.shown = around(self.name, self.run)
         title = name.strip("_").title().replace("_", "") + "Backward0"
         self.node = type(title, (FusedNode,), {"__slots__": (), "operator": self})
@@ -136,9 +136,11 @@ class FusedOperator:
         return active[0].op(self.name, self.shown, args) if active else self.run(*args)
 
     def arrays(self, tensors: Sequence[Any]) -> list[Any]:
-        """Return the arrays of tensors, in order, 16-bit floats as float32."""
+        """Return the arrays of tensors, in order unless it takes others, 16-bit floats as
+        float32.
+        """
         found = [t if t is None else t.array for t in tensors]
-        if not (self.takes_rows and all(map(_has_rows, found))):
+        if self.takes is None or not all(a is None or self.takes(a) for a in found):
             found = [a if a is None else np.asarray(a, order="C") for a in found]
         return [in_float32(a) if a is not None and a.itemsize == 2 else a for a in found]
 
@@ -175,8 +177,6 @@ class FusedOperator:
         node.rest, node.work = rest, None if hooked else work
 
 
-def _has_rows(a: Any) -> bool:
-    """Whether each row (of the last dimension) is contiguous, and apart from the next one."""
-    if a is None:
-        return True
+def has_rows(a: Array) -> bool:
+    """Tell whether each row (of the last dimension) is contiguous, and apart from the next one."""
     return a.ndim > 1 and a.strides[-2] >= a.strides[-1] * a.shape[-1] == a.itemsize * a.shape[-1]
