@@ -178,8 +178,9 @@ class _BatchNorm(Layer):
         super().reset_parameters()
 
     def forward(self, input: Any) -> Any:
-        fits = input.array.ndim in ((self.ndim + 2,) if self.ndim > 1 else (2, 3))
-        check(fits, f"{self._get_name()}: wrong number of dimensions: {input.shape}", ValueError)
+        shape = input.array.shape
+        fits = len(shape) in ((self.ndim + 2,) if self.ndim > 1 else (2, 3))
+        check(fits, f"{self._get_name()}: wrong number of dimensions: {shape}", ValueError)
         momentum, mean, var = self.momentum or 0.0, self.running_mean, self.running_var
         learns = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:

@@ -83,11 +83,15 @@ def _is_last(batch: int, weight: Ints, out: Ints) -> bool:
     return fits and (4 * filters <= each or filters * windows <= 12 * each)
 
 
+def _batch_first(found: Any) -> Any:
+    return found.transpose(-1, *range(found.ndim - 1))
+
+
 def _by_groups(g: Any, groups: int, last: bool) -> Any:
     """An output (N, O, ...) as (N, groups, O / groups, windows), or with the batch `last`."""
     n, many, *out = g.shape
     if last:
-        turned = np.ascontiguousarray(np.moveaxis(g, 0, -1))
+        turned = np.ascontiguousarray(g.transpose(*range(1, g.ndim), 0))
         return turned.reshape(groups, many // groups, n * math.prod(out))
     return g.reshape(n, groups, many // groups, math.prod(out))
 
@@ -112,7 +116,7 @@ def _wide(
     size = (shape[1], *(n + 2 * p + m for n, p, m in each))
     laid = (*size, shape[0]) if last else (shape[0], *size)
     found = np.full(laid, value, like.dtype) if value else np.zeros(laid, like.dtype)
-    found = np.moveaxis(found, -1, 0) if last else found
+    found = _batch_first(found) if last else found
     place: Any = (..., *(slice(p, p + n) for n, p, _ in each))
     return found, found[place]
 
@@ -122,15 +126,14 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
     if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"a weight {w.shape} in {groups} groups does not fit an input {x.shape}")
     for what, t in (("weight", w), ("bias", bias)):
-        told = f"Input type ({x.dtype}) and {what} type should be the same"
-        check(t is None or x.dtype == t.dtype, told, ValueError)
+        if t is not None and x.dtype != t.dtype:
+            raise ValueError(f"Input type ({x.dtype}) and {what} type should be the same")
     out = _lengths(x.shape[2:], w.shape[2:], *how[:3])
     last = _is_last(len(x), w.shape, out)
     where: Any = (*how, out, last)
     found = w.reshape(groups, w.shape[0] // groups, -1) @ _columns(x, w.shape[2:], *where)
     if last:
-        found = np.moveaxis(found.reshape(w.shape[0], *out, len(x)), -1, 0)
-        found = np.ascontiguousarray(found)
+        found = np.ascontiguousarray(_batch_first(found.reshape(w.shape[0], *out, len(x))))
     found = found.reshape(len(x), w.shape[0], *out)
     if bias is not None:
         found += bias.reshape(-1, *(1,) * len(out))
@@ -143,7 +146,7 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
     per_group, last = w.reshape(groups, w.shape[0] // groups, -1), _is_last(n, w.shape, out)
     columns = per_group.swapaxes(1, 2) @ _by_groups(g, groups, last)
     size = (groups * w.shape[1], math.prod(kernel), *out)
-    columns = np.moveaxis(columns.reshape(*size, n), -1, 0) if last else columns.reshape(n, *size)
+    columns = _batch_first(columns.reshape(*size, n)) if last else columns.reshape(n, *size)
     wide, inner = _wide(shape, padding, g, last=last)
     for k, part in enumerate(_parts(kernel, out, stride, dilation)):
         wide[part] += columns[:, :, k]
@@ -179,7 +182,8 @@ def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
     (stride, padding, dilation, ceil), size = how, x.shape[2:]
     none = (0,) * len(size)
     more = _beyond(size, kernel, stride, padding, dilation) if ceil else none
-    check(x.dtype.kind not in "bc", f"max_pool is not implemented for {x.dtype}", ValueError)
+    if x.dtype.kind in "bc":
+        raise ValueError(f"max_pool is not implemented for {x.dtype}")
     if kernel == stride and set(dilation) == {1} and not any(padding) and not any(more):
         return _max_of_blocks(x, kernel)
     lowest = -np.inf if x.dtype.kind in "fV" else np.iinfo(x.dtype).min

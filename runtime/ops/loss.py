@@ -61,7 +61,7 @@ def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor
 def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
     """The dimension of classes, the targets with ignored ones at 0, and how much each counts."""
     dim = min(x.ndim - 1, 1)
-    if target.dtype.name not in {"int64", "uint8"}:
+    if target.dtype not in (np.int64, np.uint8):
         raise ValueError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
     if weight is not None:
         _per_class(weight, x.shape[dim])

@@ -170,8 +170,8 @@ def _attention(
     query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float, shared: bool
 ) -> Any:
     kinds = [x.array.dtype for x in (query, key, value)]
-    told = f"Expected query, key, and value to have the same dtype, but got {kinds}"
-    check(kinds[0] == kinds[1] == kinds[2], told)
+    if not kinds[0] == kinds[1] == kinds[2]:
+        raise RuntimeError(f"Expected query, key, and value of the same dtype, but got {kinds}")
     fits = mask is None or mask.array.dtype.kind == "b" or mask.array.dtype in ("f4", kinds[0])
     check(fits, "Expected attn_mask dtype to be bool or float or to match query dtype")
     if shared:

@@ -114,7 +114,8 @@ def filling(value: Any, dtype: Any) -> Any:
     elif isinstance(number, _NUMBER) and dtype.kind in "fVc":
         parts, most = (number.real, number.imag), float(finfo(dtype).max)
         inside = inside and all(not math.isfinite(x) or abs(x) <= most for x in parts)
-    check(inside, f"value cannot be converted to type {dtype} without overflow")
+    if not inside:  # to name a dtype takes long
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
     return np.asarray(number).astype(dtype)
 
 
