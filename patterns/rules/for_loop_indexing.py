@@ -22,14 +22,16 @@ from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
 from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops, index_of
+from ..evidence.fixes.rounds_by_names import Body, body_of_rounds
 from ..evidence.python import frames, loops, places
-from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
+from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS
 from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, alike_rounds, most_forms_of_rounds, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
+_DECIDING = "element by element, and a value may decide what follows: torch.where() if so"
 _CARRIED = "element by element, where each may need the one before"
 _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all rounds, if no input needs a result"
 
@@ -92,7 +94,8 @@ class ForLoopIndexing(Pattern):
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
     next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded,
-    and so are rounds that differ by a branch or two, where inputs were recorded.
+    and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
+    test a tensor or read a value and then go on: a branch may not have been taken.
     Rounds of views alone count where they take 1 % of the steps. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
     does in the autograd engine are not reported either.
@@ -147,6 +150,16 @@ class ForLoopIndexing(Pattern):
             at=AT,
             severity=Severity.INFO,
         ),
+        Fires("a-condition", under(FRAME, _ops("select gt is_nonzero") * 12), 1, AT, Severity.INFO),
+        Fires(
+            "a-value-before-other-work",
+            under(FRAME, _ops("select item mul select copy_") * 12),
+            at=AT,
+            severity=Severity.INFO,
+        ),
+        Fires(
+            "values-that-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT
+        ),
         Quiet("each-another", _branching(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("few-branches", _branching("aten::mul\n", "aten::flip\naten::mul\n", count=9)),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
@@ -168,7 +181,7 @@ class ForLoopIndexing(Pattern):
         forms = Forms(self.alike_share, self.most_forms)
         branching = [*_loops_with_branches(trace, self.fewest_rounds, self.longest_round, forms)]
         found = _without_parts(walks, branching)
-        alike = attrgetter("location", "has_products", "is_views", "has_branches")
+        alike = attrgetter("location", "is_views", "doubt")
         first = attrgetter("first")
         for walks in places.parts(found, alike, first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
@@ -176,20 +189,15 @@ class ForLoopIndexing(Pattern):
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             count = sum(walk.rounds for walk in walks)
-            has_products = walks[0].has_products
-            may_be_needed = has_products or any(w.is_carried or w.has_branches for w in walks)
-            said = "element by element"
-            if may_be_needed:
-                said = _BRANCHING if walks[0].has_branches else _CARRIED
-                said = _BATCH_THEM if has_products else said
-            rows = [walk.rows for walk in walks]
+            doubt = walks[0].doubt or (_CARRIED if any(w.is_carried for w in walks) else "")
+            counted = count_text(trace, count, "rounds", [walk.rows for walk in walks])
             yield Match(
                 [walk.first for walk in walks],
-                f"{count_text(trace, count, 'rounds', rows)} index a tensor {said}",
-                severity=Severity.INFO if may_be_needed else Severity.WARNING,
+                f"{counted} index a tensor {doubt or 'element by element'}",
+                severity=Severity.INFO if doubt else Severity.WARNING,
                 location=walks[0].location,
                 cost=rounds.time,
-                edit=None if may_be_needed else _as_one_op(trace, walks, rounds),
+                edit=None if doubt else _as_one_op(trace, walks, rounds),
             )
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -213,8 +221,7 @@ class _Walk:
     rows: Rows
     rounds: int
     location: Location | None
-    has_products: bool = False
-    is_views: bool = False
+    body: Body
     is_carried: bool = False
     has_branches: bool = False
 
@@ -222,6 +229,17 @@ class _Walk:
     def first(self) -> Event:
         """Its first op."""
         return Event(self.trace, int(self.rows[0]))
+
+    @property
+    def is_views(self) -> bool:
+        return self.body is Body.VIEWS
+
+    @property
+    def doubt(self) -> str:
+        """How its rounds are told of, if they may not be one op for what they do; "" if not."""
+        if self.body is Body.PRODUCTS or not self.has_branches:
+            return {Body.PRODUCTS: _BATCH_THEM, Body.DECIDES: _DECIDING}.get(self.body, "")
+        return _BRANCHING
 
 
 def _as_one_op(trace: Trace, walks: Sequence[_Walk], rounds: Rounds) -> Edit:
@@ -236,8 +254,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
     selects = launches.tree_rows(trace, "aten::select")
     if len(selects) < fewest_rounds:
         return
-    kinds = (launches.has_name(trace, *names) for names in (TRAINING_STEPS, PRODUCTS, VIEWS))
-    is_step, is_product, is_view = kinds
+    is_step, body_of = launches.has_name(trace, *TRAINING_STEPS), body_of_rounds(trace)
     of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
     for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():
@@ -250,18 +267,17 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
             if select_id not in one_round or is_step[one_round].any():
                 continue
             start = first + int(np.flatnonzero(one_round == select_id)[0])
-            told = bool(is_product[one_round].any()), bool(is_view[one_round].all())
-            walk = _walk(trace, rows[start:last], period, select_id, fewest_rounds, *told)
+            body = body_of(names[start : start + period])
+            walk = _walk(trace, rows[start:last], period, select_id, fewest_rounds, body)
             if walk is not None:
                 taken[first:last] = True
                 found[walk.location, tuple(names[start : start + period].tolist())] = walk
                 yield walk
         # Rounds of the same loops between other work, of which there are fewer each time.
         places_of = grouped(names) if found else {}
-        for (location, body), walk in found.items():
-            for first, last in loops.further_rounds(names, places_of, body, taken):
-                told = walk.has_products, walk.is_views
-                more = _walk(trace, rows[first:last], len(body), select_id, 2, *told)
+        for (location, called), walk in found.items():
+            for first, last in loops.further_rounds(names, places_of, called, taken):
+                more = _walk(trace, rows[first:last], len(called), select_id, 2, walk.body)
                 if more is not None and more.location == location:
                     taken[first:last] = True
                     yield more
@@ -308,8 +324,8 @@ def _loops_with_branches(
             return None
         if is_step[trace.name_id[loop.ops]].any():
             return None
-        has_products = bool(is_product[in_rounds].any())
-        walk = _walk_at(trace, loop.ops, loop.rounds, has_products)
+        body = Body.PRODUCTS if is_product[in_rounds].any() else Body.ELEMENTS
+        walk = _walk_at(trace, loop.ops, loop.rounds, body)
         if walk is None:
             return None
         # Of the lines that index in some rounds the first is named, whichever round comes first.
@@ -344,8 +360,7 @@ def _walk(
     period: int,
     select_id: int,
     fewest_rounds: int,
-    has_products: bool,
-    is_views: bool,
+    body: Body,
 ) -> _Walk | None:
     """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
@@ -355,16 +370,15 @@ def _walk(
         return None
     changes = loops.index_changes(trace, selects, slots, fewest_rounds)
     # Without inputs the layers of a model look like a loop around products.
-    if changes is False or (changes is None and has_products):
+    if changes is False or (changes is None and body is Body.PRODUCTS):
         return None
-    walk = _walk_at(trace, rows, rounds, has_products)
-    if walk is None:
-        return None
-    carried = not has_products and is_carried(trace, rows, period)
-    return replace(walk, is_views=is_views, is_carried=carried)
+    walk = _walk_at(trace, rows, rounds, body)
+    if walk is None or body is Body.PRODUCTS:
+        return walk
+    return replace(walk, is_carried=is_carried(trace, rows, period))
 
 
-def _walk_at(trace: Trace, rows: Rows, rounds: int, has_products: bool) -> _Walk | None:
+def _walk_at(trace: Trace, rows: Rows, rounds: int, body: Body) -> _Walk | None:
     """The walk with its location; None for PyTorch's data sets, its engine and training steps."""
     above_first = list(Event(trace, int(rows[0])).ancestors())
     holding = (e for e in above_first if int(trace.subtree_end[e.row]) > int(rows[-1]))
@@ -381,4 +395,4 @@ def _walk_at(trace: Trace, rows: Rows, rounds: int, has_products: bool) -> _Walk
     line = trace.location(int(rows[0]))
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
-    return _Walk(trace, rows, rounds, line, has_products)
+    return _Walk(trace, rows, rounds, line, body)

@@ -46,12 +46,24 @@ for _ in range(4):
 _BY_ROW = _SCALED.format(rows=48)
 _LOOP = _BY_ROW[_BY_ROW.index("    out = []") : _BY_ROW.index("\nfor _")]
 
+# A branch that no round takes leaves rounds that are all alike.
+_ASKED = _TURNED.replace("i * 7 % 5 < 2", "False")
+_NEVER = _ASKED.format(
+    rounds=48, first="pass", second="out[i] = batch[i] if batch[i].max() > 99 else batch[i] * 2  #!"
+)
+
 LOOP_CASES = [
     Case(
         "a-branch-in-each-round",
         "TDY404",
         _BY_INDEX,
         ((_BY_INDEX[_BY_INDEX.index("    for i") : _BY_INDEX.index("    return")], _WHOLE),),
+    ),
+    Case(
+        "a-branch-that-no-round-takes",
+        "TDY404",
+        _NEVER,
+        ((_NEVER[_NEVER.index("    for i") : _NEVER.index("    return")], _WHOLE),),
     ),
     Case(
         "a-branch-for-each-row",
