@@ -22,10 +22,17 @@ def _tried(sequence: list[int], longest_period: int, rounds: int) -> Iterator[tu
             last = at
             while last in repeats:
                 last += 1
-            run = set(range(at - period, last))
+            first, end = at - period, last
+            if end - first <= period * (rounds - 1):
+                continue
+            while first in taken and first < at - 1:
+                first += 1
+            while end - 1 in taken and end > last - period + 1:
+                end -= 1
+            run = set(range(first, end))
             if len(run) > period * (rounds - 1) and not taken & run:
                 taken |= run
-                yield at - period, last, period
+                yield first, end, period
 
 
 @given(_SEQUENCES, st.integers(0, 8), st.integers(2, 5))
@@ -44,6 +51,12 @@ def test_a_repeated_word_is_one_run(letters: int, rounds: int, extra: int) -> No
 def test_the_shorter_period_wins() -> None:
     assert list(repeated_runs([1] * 12, 4, 3)) == [(0, 12, 1)]
     assert list(repeated_runs([1, 2] * 6, 4, 3)) == [(0, 12, 2)]
+
+
+def test_a_loop_that_another_one_follows() -> None:
+    """The second is longer by an element of the first, which ends as its rounds do."""
+    found = list(repeated_runs([7, 8, 3] * 6 + [1, 3] * 6, 4, 3))
+    assert found == [(17, 30, 2), (0, 17, 3)]
 
 
 def test_nothing_repeats() -> None:

@@ -196,8 +196,9 @@ def repeated_runs(
     """Longest stretches [first, last) in which each element equals the one `period` before it.
 
     A stretch has at least `fewest_rounds` rounds, of which the last may be incomplete. Each element
-    belongs to one stretch at most, that of the shortest period. Takes time linear in
-    `len(sequence) * longest_period`.
+    belongs to one stretch at most, that of the shortest period: of another it is left out, if that
+    is less than a period at each of its ends. Takes time linear in `len(sequence) *
+    longest_period`.
 
     Yields:
         (first, last, period), shorter periods first.
@@ -212,7 +213,11 @@ def repeated_runs(
         edges = np.flatnonzero(same[1:] != same[:-1])
         firsts, lasts = edges[::2], edges[1::2] + period
         long_enough = lasts - firsts > period * (fewest_rounds - 1)
-        for first, last in np.stack([firsts, lasts], 1)[long_enough].tolist():
-            if not taken[first:last].any():
+        for begin, end in np.stack([firsts, lasts], 1)[long_enough].tolist():
+            # Where two loops follow each other, one may end as the rounds of the other do.
+            first = begin + int(taken[begin : begin + period].argmin())
+            last = end - int(taken[end - period : end][::-1].argmin())
+            is_long = last - first > period * (fewest_rounds - 1)
+            if is_long and not taken[first:last].any():
                 taken[first:last] = True
                 yield first, last, period
