@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -38,14 +39,26 @@ _MAKES_A_TENSOR = aten("empty to lift_fresh detach_")
 _LISTS, _OF_LISTS = aten("resolve_conj resolve_neg"), VIEWS | aten("resolve_conj resolve_neg")
 _READS = aten("item _local_scalar_dense")
 _MOST_NAMED = 4
+# Rounds of these alone make no result that one operator could make for all of them.
+_NO_RESULT = VIEWS | aten("to lift_fresh detach_ resolve_conj resolve_neg")
 # Where a loop stands that Python's own `copy` runs for its caller.
 _COPIES = "copy.py"
+# Of torch.optim.swa_utils: it goes through all parameters, but for the averages of `multi_avg_fn`.
+_AVERAGES = re.compile(r"(.*/)?optim/swa_utils\.py\(\d+\): update_parameters")
+_NOT_AVERAGED = _NO_RESULT | aten("copy_ item _local_scalar_dense")
+_AVERAGED = "AveragedModel(..., multi_avg_fn=get_ema_multi_avg_fn(decay)), or that of SWA"
 
 _ITEM = "data.py(3): __getitem__"
 _ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
 _ROW = "aten::sum 9us | float[8]\naten::sqrt 9us\n"
 _ROWS = "aten::unbind | float[16, 8], =0", (_ROW + "aten::exp\n") * 3, _ROW + "aten::neg\n"
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
+_UPDATES = "torch/optim/swa_utils.py(229): update_parameters"
+_AVERAGED_ONE = "aten::sub 9us\naten::add 9us\naten::copy_ 9us\n"
+# The operator before a loop is one of those in it.
+_IN_MID_ROUND = "aten::add_ 9us @train.py(8): train\n" + (
+    "aten::mul_ 9us @train.py(12): train\naten::add_ 9us @train.py(13): train\n" * 30
+)
 
 
 class LoopOfSmallOps(Pattern):
@@ -57,8 +70,10 @@ class LoopOfSmallOps(Pattern):
     tensors TDY107, rows that become lists TDY414, copies of a model in each step TDY413, and
     gradients that `zero_grad` fills TDY603; with a matrix product or a convolution in each round it
     may be the layers of a model, and is not reported. Training steps, the items that a DataLoader
-    takes one after the other, optimizers' steps, and rounds whose operators take long are not
-    reported either. It is info, since the trace does not tell whether a round needs the one before.
+    takes one after the other, optimizers' steps, rounds whose operators take long, and
+    rounds of views and conversions that copy nothing are not reported either; of the loops of
+    `torch.optim.swa_utils.AveragedModel` one that averages parameter by parameter alone is. It is
+    info, since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -100,6 +115,18 @@ class LoopOfSmallOps(Pattern):
             events=3,
             at=AT,
         ),
+        Fires("from-mid-round", steps(under(FRAME, _IN_MID_ROUND)), events=3, at="train.py:12"),
+        Fires(
+            "averages-of-parameters",
+            steps(under(f"{FRAME} > {_UPDATES} @train.py(9): train", _AVERAGED_ONE * 20)),
+            events=3,
+            at="train.py:9",
+        ),
+        Quiet(
+            "buffers-of-an-average",
+            steps(under(f"{FRAME} > {_UPDATES}", "aten::detach 9us\naten::copy_ 9us\n" * 20)),
+        ),
+        Quiet("views", steps(under(FRAME, "aten::detach 9us\naten::to 9us\n" * 20))),
         Quiet("nine-rounds", steps(under(FRAME, _MASK * 9))),
         Quiet("little", steps(under(FRAME, _MASK * 12), "aten::mm 90000us", lasts_us=None)),
         Quiet("long-operators", steps(under(FRAME, "aten::sort 900us\n" * 12), lasts_us=None)),
@@ -152,6 +179,10 @@ class LoopOfSmallOps(Pattern):
                     location=same[0].location,
                 )
 
+    def fix_of(self, events: Sequence[Event]) -> str:
+        averages = any(_AVERAGES.fullmatch(above.name) for above in events[0].ancestors())
+        return _AVERAGED if averages else self.fix
+
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
@@ -187,6 +218,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
     out_of_question = ~is_aten | is_anothers | launches.has_name(trace, *TRAINING_STEPS)
     makes_a_tensor = launches.has_name(trace, *_MAKES_A_TENSOR)
     reads_a_list = launches.has_name(trace, *_LISTS)
+    no_result = launches.has_name(trace, *_NO_RESULT)
     is_of_lists = launches.has_name(trace, *_OF_LISTS)
     stacks = launches.has_name(trace, "aten::stack")
     fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
@@ -203,6 +235,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
                 continue
             if reads_a_list[one_round].any() and is_of_lists[one_round].all():
                 continue
+            if no_result[one_round].all() and not _converts(trace, rows):
+                continue
             # What puts the items of a batch together is the loader's own, by whom it is called.
             if stacks[one_round].any() and fetches.contains(rows[:1])[0]:
                 continue
@@ -210,21 +244,58 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
                 continue
             for of_step in np.split(rows, np.flatnonzero(np.diff(step[first:last])) + 1):
                 rounds = len(of_step) // period
-                loop = rounds >= fewest_rounds and _loop(trace, of_step[: rounds * period], period)
+                loop = rounds >= fewest_rounds and _loop(trace, of_step, period, fewest_rounds)
                 if loop:
                     yield loop
 
 
-def _loop(trace: Trace, ops: Rows, period: int) -> _Loop | None:
-    """The loop of these whole rounds; None for a library's, and for rounds of several places."""
+def _loop(trace: Trace, ops: Rows, period: int, fewest_rounds: int) -> _Loop | None:
+    """The loop of these rounds; None for a library's, and for rounds of several places."""
+    around = _function_around(trace, ops)
+    ops = _from_its_first_line(trace, ops, period, around)
     by_round = ops.reshape(-1, period)
+    if len(by_round) < fewest_rounds:
+        return None
     lines = [_lines(trace, by_round[at]) for at in (0, len(by_round) // 2, -1)]
     location = lines[0][0]
-    if location is None or any(each != lines[0] for each in lines):
+    if location is None or any(each != lines[0] for each in lines) or _indexes(trace, by_round):
         return None
-    if _indexes(trace, by_round) or not _is_of_user(trace, ops):
+    if around is not None and _AVERAGES.fullmatch(around.name):
+        averages = ~launches.has_name(trace, *_NOT_AVERAGED)[trace.name_id[by_round[0]]]
+        location = around.location
+        if location is None or not averages.any():
+            return None
+    elif not _is_of_user(around, location):
         return None
     return _Loop(ops, period, float(np.median(trace.duration_ns[ops])), location)
+
+
+def _from_its_first_line(trace: Trace, ops: Rows, period: int, around: Event | None) -> Rows:
+    """Return the whole rounds that begin at the first line of the loop.
+
+    What is called before and after a loop may be an operator of its rounds, too: what repeats then
+    begins or ends somewhere in a round.
+    """
+    middle = len(ops) // period // 2 * period
+    usual = _lines(trace, ops[middle : middle + period])
+    frame = None if around is None else parse_frame(around.name)
+    function = None if frame is None else frame.function
+    own = [one.line for one in usual if one is not None and one.function == function]
+    begin = 0
+    if own:
+        begin = next(
+            at
+            for at, one in enumerate(usual)
+            if one is not None and (one.function, one.line) == (function, min(own))
+        )
+    usual = usual[begin:] + usual[:begin]
+    for first in (begin, begin + period):
+        if _lines(trace, ops[first : first + period]) == usual:
+            break
+    rounds = (len(ops) - first) // period
+    last = first + (rounds - 1) * period
+    is_own = _lines(trace, ops[last : last + period]) == usual
+    return ops[first : last + period * is_own]
 
 
 def _lines(trace: Trace, rows: Rows) -> list[Location | None]:
@@ -238,13 +309,25 @@ def _indexes(trace: Trace, by_round: NDArray[np.int64]) -> bool:
     return bool(slots) and loops.index_changes(trace, selects, slots, 2) is not False
 
 
-def _is_of_user(trace: Trace, ops: Rows) -> bool:
-    """Tell whether the function around all rounds is the user's own, or copies for it."""
+def _function_around(trace: Trace, ops: Rows) -> Event | None:
+    """Return the innermost function around all of these; None where no frame of one is known."""
     for above in Event(trace, int(ops[0])).ancestors():
-        if above.kind == EventKind.PyCall and trace.subtree_end[above.row] > ops[-1]:
-            frame = parse_frame(above.name)
-            if frame is not None:
-                return is_user_file(frame.file) or frame.file.rpartition("/")[2] == _COPIES
+        is_call = above.kind == EventKind.PyCall and parse_frame(above.name) is not None
+        if is_call and trace.subtree_end[above.row] > ops[-1]:
+            return above
+    return None
+
+
+def _is_of_user(around: Event | None, location: Location) -> bool:
+    """Tell whether the function around all rounds is the user's own, or copies for it."""
+    frame = None if around is None else parse_frame(around.name)
+    if frame is not None:
+        return is_user_file(frame.file) or frame.file.rpartition("/")[2] == _COPIES
     # Some recordings give operators their line without frames around them.
-    location = trace.location(int(ops[0]))
-    return location is not None and location.is_call_line
+    return location.is_call_line
+
+
+def _converts(trace: Trace, ops: Rows) -> bool:
+    """Tell whether one of these copies what it converts."""
+    copies = launches.tree_rows(trace, "aten::_to_copy", "aten::copy_")
+    return bool(launches.holds(trace, ops, copies).any())

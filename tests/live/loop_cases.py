@@ -52,7 +52,30 @@ _NEVER = _ASKED.format(
     rounds=48, first="pass", second="out[i] = batch[i] if batch[i].max() > 99 else batch[i] * 2  #!"
 )
 
+_AVERAGED = """\
+import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn
+
+layers = [each for _ in range(20) for each in (nn.Linear(8, 8), nn.BatchNorm1d(8))]
+model = nn.Sequential(*layers)
+averaged = AveragedModel(model, {})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(4):
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    averaged.update_parameters(model)  #!
+"""
+_ONE_BY_ONE, _IN_LISTS = "avg_fn=get_ema_avg_fn(0.9)", "multi_avg_fn=get_ema_multi_avg_fn(0.9)"
+
 LOOP_CASES = [
+    Case(
+        "parameters-averaged-one-by-one",
+        "TDY411",
+        _AVERAGED.format(_ONE_BY_ONE),
+        ((_ONE_BY_ONE, _IN_LISTS),),
+    ),
     Case(
         "a-branch-in-each-round",
         "TDY404",
@@ -74,6 +97,12 @@ LOOP_CASES = [
 ]
 
 LOOP_LOOK_ALIKES = [
+    LookAlike(
+        "TDY411",
+        "buffers-of-an-averaged-model",
+        _AVERAGED.format(_IN_LISTS).replace("  #!", ""),
+        {"aten::copy_": 200, "*: update_parameters": 4},
+    ),
     LookAlike(
         "TDY404",
         "few-rounds-with-a-branch",

@@ -28,6 +28,7 @@ from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
 from ..runtime.nn.parameter import Parameter
 from ..runtime.optim.optimizer import Optimizer
+from ..runtime.optim.swa_utils import AveragedModel
 from ..runtime.serialization import save
 from .calls import ByFile, is_installed, is_own, is_standard_library, line_of
 
@@ -37,6 +38,7 @@ _SHOWN = {
     Module.__call__.__code__.co_filename: {"__call__", "zero_grad"},
     Parameter.__deepcopy__.__code__.co_filename: {"__deepcopy__"},
     Optimizer.__init__.__code__.co_filename: {"__init__"},
+    AveragedModel.update_parameters.__code__.co_filename: {"update_parameters"},
     save.__code__.co_filename: {"save"},
     empty_cache.__code__.co_filename: {"empty_cache"},
     synchronize.__code__.co_filename: {"synchronize"},

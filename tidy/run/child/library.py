@@ -31,6 +31,7 @@ _WANTED: dict[str, tuple[str, ...]] = {
     "torch/nn/parameter.py": ("__deepcopy__",),
     "torch/nn/utils/clip_grad.py": ("clip_grad",),
     "torch/optim/optimizer.py": ("zero_grad", "__init__"),
+    "torch/optim/swa_utils.py": ("update_parameters",),
     "torch/serialization.py": ("save",),
     "torch/utils/data/_utils/fetch.py": ("fetch",),
     "torch/utils/data/dataloader.py": (
