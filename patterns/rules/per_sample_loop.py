@@ -38,6 +38,11 @@ _ROWS = "aten::unbind | float[16, 8], =0\n"
 _SCALED = "aten::mul | float[8], =2\naten::add | float[8], =1\n"
 _PICTURES = "aten::unbind | float[16, 3, 8, 8], =0\n"
 _CONVOLVED = "aten::conv2d | float[3, 8, 8]\n"
+_BATCHES = "aten::unbind | float[16, 4, 3, 8, 8], =0\n"
+_BATCH = "aten::conv2d{} | float[{}, 3, 8, 8], float[6, 3, 3, 3]\n"
+_TRAINED = _BATCH.format(" seq=1", 32) + under(
+    "autograd::engine::evaluate_function: ConvolutionBackward0 > ConvolutionBackward0 seq=1/1"
+)
 
 
 def _rounds(body: str, head: str = _SLICE, count: int = 16, size: int = 1) -> str:
@@ -65,8 +70,9 @@ class PerSampleLoop(Pattern):
     branch or two may add operators to some. And it finds `for row in x` with the same operators
     for each row, but for such branches.
     Rounds with a product of vectors, and rows of other than pictures, are info: each may need the
-    one before, as in a recurrent network; pictures do not. Loops that index with the counter are
-    TDY404, those that concatenate TDY408.
+    one before, as in a recurrent network; pictures do not. Rows that are batches of pictures are
+    info, too, and batches that training takes at once, but for their size, are left alone. Loops
+    that index with the counter are TDY404, those that concatenate TDY408.
     Why it costs: Each op is called once for every sample, in a backward too, and a GPU has too
     little to do in each.
     Example: `outs.append(model(x[i : i + 1]))` for each `i`, recorded as
@@ -100,6 +106,14 @@ class PerSampleLoop(Pattern):
         Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
         Fires("branch-by-row", under(FRAME, _ROWS + _BRANCHES), at=AT, severity=Severity.INFO),
         Fires("zip", under(FRAME, _ROWS * 2 + _SCALED * 16), at=AT, severity=Severity.INFO),
+        Fires("batches", under(FRAME, _BATCHES + _BATCH.format("", 4) * 16), 1, AT, Severity.INFO),
+        Quiet("batches-as-in-training", _TRAINED + _BATCHES + _BATCH.format("", 4) * 16),
+        Fires(
+            "samples-of-what-is-trained",
+            _TRAINED + under(FRAME, _PICTURES + _CONVOLVED * 16),
+            1,
+            AT,
+        ),
         Quiet("other-work-by-row", _ROWS + _EACH_ANOTHER),
         Quiet("fewer-rounds-than-rows", _ROWS + _SCALED * 12),
         Quiet("no-row-in-it", _ROWS + _SCALED.replace("[8]", "[9]") * 16),
@@ -133,7 +147,8 @@ class PerSampleLoop(Pattern):
         rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round, forms)
 
         def is_info(loop: SampleLoop) -> bool:
-            return loop.is_maybe_recurrent and len(loop.dims) < self.dims_of_pictures
+            is_recurrent = loop.is_maybe_recurrent and len(loop.dims) < self.dims_of_pictures
+            return is_recurrent or loop.takes_batches
 
         def first_of(loop: SampleLoop) -> Event:
             return trace.event(int(loop.ops[0]))

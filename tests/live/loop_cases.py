@@ -69,6 +69,20 @@ for _ in range(4):
 """
 _ONE_BY_ONE, _IN_LISTS = "avg_fn=get_ema_avg_fn(0.9)", "multi_avg_fn=get_ema_multi_avg_fn(0.9)"
 
+_EVALUATED = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for inputs in torch.ones(4, 32, 16):
+    optimizer.zero_grad()
+    model(inputs).square().mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        losses = [model(batch).square().mean() for batch in torch.ones(12, 64, 16)]
+"""
+
 LOOP_CASES = [
     Case(
         "parameters-averaged-one-by-one",
@@ -122,6 +136,9 @@ LOOP_LOOK_ALIKES = [
         "the-same-element-in-each-branch",
         _TURNED.format(rounds=48, first="out = out * batch[3]", second="out = out + batch[3]"),
         {"aten::select": 192},
+    ),
+    LookAlike(
+        "TDY406", "batches-are-evaluated", _EVALUATED, {"aten::unbind": 5, "aten::linear": 100}
     ),
     LookAlike(
         "TDY406",

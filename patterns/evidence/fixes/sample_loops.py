@@ -25,6 +25,7 @@ from .counted_loops import (
     index_of,
     last_round,
 )
+from .row_batches import are_trained_batches, takes_batches
 
 FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 _FEWEST_DIMS = 2  # rows of fewer are single numbers
@@ -39,6 +40,7 @@ class SampleLoop:
         rounds: how many there are.
         dims: of the batch.
         is_maybe_recurrent: whether a round may need the one before, unless samples are pictures.
+        takes_batches: whether what is taken may be a batch itself.
         location: where the first op is called.
     """
 
@@ -46,6 +48,7 @@ class SampleLoop:
     rounds: int
     dims: tuple[int, ...]
     is_maybe_recurrent: bool
+    takes_batches: bool
     location: Location | None
 
 
@@ -132,7 +135,8 @@ def _sample_loop(
 ) -> SampleLoop | None:
     """The loop that these ops are; None where rounds are training steps, or need the one before.
 
-    A loop whose rounds index something else each is none over samples.
+    A loop over what training takes as batches is none over samples, nor is one whose rounds index
+    something else each.
 
     Args:
         in_rounds: numbers of the names of all operators in rounds.
@@ -144,10 +148,11 @@ def _sample_loop(
     counts = len(selects) and index_changes(
         trace, selects, -(-len(selects) // rounds), fewest_rounds
     )
-    if is_step or counts is None or counts or called & RECURRENT:
+    if is_step or counts is None or counts or called & RECURRENT or are_trained_batches(trace, ops):
         return None
     location = trace.event(int(ops[0])).location
-    return SampleLoop(ops, rounds, dims, maybe or bool(called & PRODUCTS), location)
+    may_need = maybe or bool(called & PRODUCTS)
+    return SampleLoop(ops, rounds, dims, may_need, takes_batches(trace, ops), location)
 
 
 def _one_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
