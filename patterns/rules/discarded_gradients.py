@@ -44,6 +44,12 @@ _NORM = "aten::linalg_vector_norm | float[64, 8]\n"
 _LIST = "aten::_foreach_norm | TensorList[]\n"
 
 
+def _hooked(op: str, dims: str = "16") -> str:
+    """The same, with a hook that calls an operator before the last node runs its own."""
+    hook = f"train.py(3): hook\n    {op} | float[{dims}]\n  MmBackward0"
+    return _BACKWARD.replace("  MmBackward0", f"  {hook}")
+
+
 def _called(*parts: str) -> str:
     return under("torch/_tensor.py(600): backward", *parts)
 
@@ -56,8 +62,9 @@ class DiscardedGradients(Pattern):
     """Gradients are zeroed before an optimizer or the script has read them.
 
     What it does: It looks at the memory that each backward takes. If `zero_grad` gives all of it
-    back that is left, and between both no optimizer steps, no hook runs and no operator takes a
-    tensor with the shape of a gradient, the backward was in vain. It reports what happens in two
+    back that is left, and between both no optimizer steps, no hook does more than to change the
+    gradients of activations, and no operator takes a tensor with the shape of a gradient, the
+    backward was in vain. It reports what happens in two
     thirds of the steps and in three at least. It also finds calls of `zero_grad` that have nothing
     to clear, as no backward ran since the last, if these take 2 % of the steps: they are info.
     Why it costs: A backward takes about two thirds of a step. If the gradients were meant to train
@@ -72,8 +79,8 @@ class DiscardedGradients(Pattern):
     Instead: Call `zero_grad()` once, after the step or before the backward; with several backwards
     a step, before the first of them. Without use for a backward leave it out.
     Cannot see: It needs the memory that was taken and given back. It misses gradients that are
-    filled with zeros (TDY603 finds these fills), a part of the gradients, and backwards in which
-    hooks run or of which other memory stays, as the gradient of an input does.
+    filled with zeros (TDY603 finds these fills), a part of the gradients, and backwards of which
+    other memory stays, as the gradient of an input does, or whose hooks read, write or copy.
     """
 
     code = "TDY709"
@@ -98,6 +105,17 @@ class DiscardedGradients(Pattern):
         Quiet(
             "read-between-two-backwards",
             _looped(_called(_BACKWARD), _NORM, _called(_node(3, 9)), _CLEAR_BOTH, _UPDATE),
+        ),
+        Fires(
+            "a-hook-on-an-activation",
+            _looped(_called(_hooked("aten::clamp")), _CLEAR, _UPDATE),
+            events=4,
+            at=AT,
+        ),
+        Quiet("a-hook-that-reads", _looped(_called(_hooked("aten::item")), _CLEAR, _UPDATE)),
+        Quiet(
+            "a-hook-on-a-gradient",
+            _looped(_called(_hooked("aten::mul", "64, 8")), _CLEAR, _UPDATE),
         ),
         Quiet("in-two-steps", _looped(_called(_BACKWARD), _CLEAR, _UPDATE, count=2)),
         Quiet(

@@ -25,7 +25,21 @@ def _script(before: str, after: str = "pass", fault: str = "") -> str:
 
 _FIRST = "model(inputs + 1).square().mean().backward()"
 
+_CLAMPED = """\
+seen = model[:4](inputs)
+    seen.register_hook(lambda grad: {hook})
+    model[4:](seen).square().mean().backward()  #!
+    optimizer.zero_grad()
+    model(inputs).square().mean().backward()"""
+_AT_ONCE = _CLAMPED.format(hook="grad.clamp(-1, 1)")
+
 CLEARED_CASES = [
+    Case(
+        "cleared-after-a-hook-changed-gradients",
+        "TDY709",
+        _script(f"optimizer.zero_grad()\n    {_AT_ONCE}"),
+        (("  #!\n    optimizer.zero_grad()", "  #!"),),
+    ),
     Case(
         "cleared-before-the-step",
         "TDY709",
@@ -114,6 +128,15 @@ CLEARED_LOOK_ALIKES = [
     ),
     LookAlike(
         "TDY709", "activations-explained", _script(_EXPLAINED), {"Optimizer.zero_grad#*": 20}
+    ),
+    LookAlike(
+        "TDY709",
+        "a-hook-reads-what-activations-get",
+        _script(
+            "optimizer.zero_grad()\n    "
+            + _CLAMPED.format(hook="norms.append(grad.norm().item())").replace("  #!", "")
+        ).replace("for step in range", "norms = []\nfor step in range"),
+        {"Optimizer.zero_grad#*": 20, "aten::item": 10},
     ),
     LookAlike(
         "TDY709",

@@ -3,6 +3,7 @@
 backward            takes memory for the gradients
 zero_grad           gives all of it back, no other memory of the backward stays, and neither an
                     optimizer, a hook nor the script read it: unread
+  a hook              on the gradient of an activation may change it on its way: that reads nothing
 zero_grad           gives nothing back, fills nothing, and no backward ran since the last: needless
 """
 
@@ -19,12 +20,18 @@ from tidy.trace import Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 from tidy.trace.kept import kept
 
+from ..python.op_names import aten
 from .autograd import calls_of
 from .hooks import ops_of_hooks
-from .launches import below, holds, ops_in_no_op, outermost_rows, tree_rows
+from .launches import below, has_name, holds, ops_in_no_op, outermost_rows, tree_rows
 from .memory import CPU, devices_with_memory, of_device
 from .updates import STEP
 from .walks import ACCUMULATE, Walk, walks
+
+# A hook of these alone has no effect but the gradient that it returns.
+_CHANGES = aten(
+    "mul div neg add sub clamp clamp_min clamp_max clip nan_to_num where sign zeros_like ones_like"
+)
 
 
 class _Memory(NamedTuple):
@@ -45,7 +52,7 @@ def unread(trace: Trace) -> Iterator[Walk]:
     """Yield each backward whose gradients a call of `zero_grad` drops and nothing uses."""
     calls, memory, hooks = _calls(trace), _given_back(trace), ops_of_hooks(trace)
     steps_ns = np.sort(trace.start_ns[tree_rows(trace, STEP)])
-    hooks_ns = np.sort(trace.start_ns[hooks])
+    hooks = hooks[np.argsort(trace.start_ns[hooks], kind="stable")]
     for walk in walks(trace):
         begun_ns, ended_ns = int(trace.start_ns[walk.nodes[0]]), int(trace.end_ns[walk.nodes[-1]])
         own = slice(*np.searchsorted(memory.start_ns, (begun_ns, ended_ns)))
@@ -57,11 +64,9 @@ def unread(trace: Trace) -> Iterator[Walk]:
         cleared_ns = int(trace.start_ns[call])
         if of_calls.max() < nbytes or cleared_ns < ended_ns:
             continue
-        stepped, hooked = (
-            bool(np.diff(np.searchsorted(times, (begun_ns, cleared_ns)))[0])
-            for times in (steps_ns, hooks_ns)
-        )
-        if stepped or hooked or _outlives(trace, walk, call):
+        (stepped,) = np.diff(np.searchsorted(steps_ns, (begun_ns, cleared_ns)))
+        own_hooks = hooks[slice(*np.searchsorted(trace.start_ns[hooks], (begun_ns, cleared_ns)))]
+        if stepped or _is_used_by(trace, walk, own_hooks) or _outlives(trace, walk, call):
             continue
         if not _is_read(trace, walk, call, begun_ns):
             yield walk
@@ -149,13 +154,24 @@ def _is_read(trace: Trace, walk: Walk, call: int, begun_ns: int) -> bool:
 
     Two backwards in a row may be one walk, with a look at gradients between them.
     """
-    gradients = {dims for _, dims in walk.gradients if dims}
     ops = ops_in_no_op(trace, int(trace.track_id[call]))
     starts = trace.start_ns[ops]
     between = ops[slice(*np.searchsorted(starts, (begun_ns, trace.start_ns[call])))]
     # The engine's own thread is the script's on a CPU.
     between = between[~below(trace, walk.nodes).contains(between)]
-    for number in np.unique(trace.inputs_id[between]).tolist():
+    return _takes_one(trace, walk, between)
+
+
+def _is_used_by(trace: Trace, walk: Walk, hooks: Rows) -> bool:
+    """Tell whether operators of hooks take one of the gradients, or do more than change others."""
+    does_more = ~has_name(trace, *_CHANGES)[trace.name_id[hooks]]
+    return bool(does_more.any()) or _takes_one(trace, walk, hooks)
+
+
+def _takes_one(trace: Trace, walk: Walk, ops: Rows) -> bool:
+    """Tell whether one of these operators takes a tensor with the dims of a gradient, or a list."""
+    gradients = {dims for _, dims in walk.gradients if dims}
+    for number in np.unique(trace.inputs_id[ops]).tolist():
         shapes, types = trace.inputs.shapes(number), trace.inputs.dtypes(number)
         if any("TensorList" in str(each) for each in types or ()):
             return True
