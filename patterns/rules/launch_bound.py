@@ -23,9 +23,8 @@ from tidy.trace import (
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.device import autograd, graphs, launches, obstacles
+from ..evidence.device import graphs, launches, obstacles
 from ..evidence.fixes import edits
-from ..evidence.python.op_names import RECURRENT_LAYERS
 from ..evidence.time import waits
 from ..evidence.time.captured_steps import captured_steps, have_same_sizes, launches_by_step
 from ..evidence.time.host_idle import (
@@ -33,6 +32,11 @@ from ..evidence.time.host_idle import (
     is_mostly_before,
     main_line,
     mostly_before,
+)
+from ..evidence.time.recurrent_layers import (
+    GRAPHS_OF_LAYERS,
+    NOT_COMPILED,
+    is_by_recurrent_layers,
 )
 from ..evidence.time.timing import Cost
 from ..examples import (
@@ -58,9 +62,7 @@ _FEWEST_TOKENS = 3
 
 _REDUCED = 'torch.compile(mode="reduce-overhead")'
 _CAPTURE = f"capture the step in a CUDA graph, or {_REDUCED}"
-_LEFT_ALONE = "torch.compile leaves recurrent layers alone"
-_GRAPHS_OF_LAYERS = f"larger batches or CUDA graphs: {_LEFT_ALONE}"
-_CAPTURE_LAYERS = f"capture the step in a CUDA graph: {_LEFT_ALONE}"
+_CAPTURE_LAYERS = f"capture the step in a CUDA graph: {NOT_COMPILED}"
 
 # Beside the optimizer the loss stays, with its backward, nodes of autograd and two launches: a step
 # of 2.32 ms took 1.33 so (docs/savings.md), others of 10 to 12 ms took 2.5 to 2.7.
@@ -205,8 +207,8 @@ class LaunchBound(DevicePattern):
             return "a static KV cache under CUDA graphs, or more sequences at once"
         if len(graphs.launched_in_steps(trace)):
             return graphs.MORE_IN_GRAPHS
-        if _is_by_recurrent_layers(trace):
-            return _GRAPHS_OF_LAYERS if captured_steps(trace) is None else _CAPTURE_LAYERS
+        if is_by_recurrent_layers(trace, host_idle(trace).launching):
+            return GRAPHS_OF_LAYERS if captured_steps(trace) is None else _CAPTURE_LAYERS
         if len(trace.rows_named(*launches.COMPILED)):
             return _graphs_of_compiled_code(trace)
         return self.fix if captured_steps(trace) is None else _CAPTURE
@@ -238,17 +240,6 @@ class LaunchBound(DevicePattern):
 def _is_by_compiled_code(trace: Trace, idle: Intervals) -> bool:
     regions = launches.below(trace, launches.tree_rows(trace, *launches.COMPILED))
     return is_mostly_before(trace, idle, regions)
-
-
-def _is_by_recurrent_layers(trace: Trace) -> bool:
-    """Tell whether recurrent layers and their backward launch more than half, or take most time."""
-    layers = launches.outermost_rows(trace, launches.tree_rows(trace, *RECURRENT_LAYERS))
-    both = np.concatenate([layers, autograd.backward_of(trace, layers)])
-    inside = launches.below(trace, launches.outermost_rows(trace, np.unique(both)))
-    calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
-    return bool(2 * inside.contains(trace.caller[calls]).sum() > len(calls)) or is_mostly_before(
-        trace, host_idle(trace).launching, inside
-    )
 
 
 def _graphs_of_compiled_code(trace: Trace) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import reduce
 from itertools import takewhile
 from operator import or_
@@ -21,6 +21,7 @@ from ..evidence.time import host_idle
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.time.host_idle import Stretch
 from ..evidence.time.rare_work import in_most_steps
+from ..evidence.time.recurrent_layers import GRAPHS_OF_LAYERS, is_by_recurrent_layers
 from ..evidence.time.timing import Cost
 from ..examples import FRAME, GPU, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..option import LARGE_INFO, Option, share, word_share
@@ -73,7 +74,8 @@ class PythonBound(Pattern):
 
     Instead: Move the work to a worker of the loader, to a thread, or out of the loop; do it less
     often; write it with numpy or as operators on the device. Against many short gaps between
-    operators `torch.compile`, CUDA graphs and larger batches help.
+    operators `torch.compile`, CUDA graphs and larger batches help; recurrent layers, such as
+    `nn.LSTM`, are left as they are by `torch.compile`.
     Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
     then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
     gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
@@ -139,7 +141,7 @@ class PythonBound(Pattern):
             if (trace.step_share(usual) or 0.0) >= self.at_one_place:
                 yield self._at_one_place(trace, same)
         if not (trace.is_cpu_run or trace.device_is_modelled or idle.captures):
-            yield from self._from_op_to_op(trace, idle.python)
+            yield from self._from_op_to_op(trace)
 
     def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Match:
         time = host_idle.time_of(same)
@@ -158,9 +160,9 @@ class PythonBound(Pattern):
             severity=Severity.WARNING,
         )
 
-    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Matches:
+    def _from_op_to_op(self, trace: Trace) -> Matches:
         """Tell what Python takes in all to get from one operator to the next."""
-        time = reduce(or_, python.values(), Intervals())
+        time = _from_op_to_op(trace)
         share = trace.step_share(time) or 0.0
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         fewest = self.fewest_kernels * trace.window.step_count
@@ -180,14 +182,22 @@ class PythonBound(Pattern):
             cost=Cost(time, on_device=True),
             severity=Severity.INFO,
             at_most=Severity.WARNING,
-            edit=None if is_slowed else Edit("graphs", host=python, left=(0.1, 0.6)),
+            edit=None
+            if is_slowed
+            else Edit("graphs", host=host_idle.host_idle(trace).python, left=(0.1, 0.6)),
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
         if events[0].kind != EventKind.Runtime:
             return self.fix
-        has_graphs = len(graphs.launched_in_steps(events[0].trace))
-        return graphs.MORE_IN_GRAPHS if has_graphs else _GRAPHS
+        trace = events[0].trace
+        if len(graphs.launched_in_steps(trace)):
+            return graphs.MORE_IN_GRAPHS
+        return GRAPHS_OF_LAYERS if is_by_recurrent_layers(trace, _from_op_to_op(trace)) else _GRAPHS
+
+
+def _from_op_to_op(trace: Trace) -> Intervals:
+    return reduce(or_, host_idle.host_idle(trace).python.values(), Intervals())
 
 
 def _is_python(stretch: Stretch) -> bool:

@@ -39,6 +39,19 @@ def test_without_stacks_no_line_is_named() -> None:
     assert "this line" not in found.message
 
 
+_BACKWARD = "torch/_tensor.py(566): backward"
+
+
+@pytest.mark.parametrize(("of_line", "of_backward", "is_named"), [(24, 20, True), (12, 20, False)])
+def test_what_a_backward_launches_is_of_no_line(
+    of_line: int, of_backward: int, is_named: bool
+) -> None:
+    """Idle time and launches have to be mostly of the line without its backward."""
+    one_line = under("train.py(5): nms", _SLOW * of_line, under(_BACKWARD, _FAST * of_backward))
+    (found,) = _of_outline(on_gpu(steps(one_line, lasts_us=None)))
+    assert (found.location is not None) == is_named
+
+
 @pytest.mark.parametrize(
     ("layer", "beside", "is_offered"),
     [
@@ -58,6 +71,15 @@ def test_compiling_is_not_offered_for_recurrent_layers(
     assert ("torch.compile(mode=" in found.fix) == is_offered
     assert "CUDA graph" in found.fix
     assert ("recurrent layers" in found.fix) != is_offered
+
+
+@pytest.mark.parametrize(("layer", "is_offered"), [("aten::lstm", False), ("aten::linear", True)])
+def test_nor_against_python_between_operators(layer: str, is_offered: bool) -> None:
+    """TDY401 says the same as TDY402."""
+    calls = under(layer, launch("aten::addmm 9us", "gemm 1us")), "work 20us"
+    trace = parse_outline(on_gpu(steps(*calls * 20, lasts_us=None)))
+    (found,) = tidy.check(trace, select=["TDY401"]).findings
+    assert ("torch.compile(mode=" in found.fix) == is_offered
 
 
 def test_the_backward_of_a_recurrent_layer_counts() -> None:

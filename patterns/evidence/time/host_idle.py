@@ -268,12 +268,12 @@ def main_line(trace: Trace, idle: Intervals, calls: Rows) -> Location | None:
     work, spent_ns = _work_after(trace, idle)
     backward = below(trace, autograd.calls_of(trace))
     own_ns = np.where(backward.contains(trace.launching_ops(work)), 0, spent_ns)
+    own_calls = np.where(backward.contains(trace.caller[calls]), 0, 1)
     places = Places(trace)
     found = []
-    each_once = np.ones(len(calls), np.int64)
-    for rows, weight, whole in ((work, own_ns, spent_ns), (calls, each_once, each_once)):
+    for rows, weight, whole in ((work, own_ns, spent_ns.sum()), (calls, own_calls, len(calls))):
         most = places.costliest(rows.astype(np.int32), weight, 1)
-        found += [each.location for each in most if each.time_ns > _MAIN * whole.sum()]
+        found += [each.location for each in most if each.time_ns > _MAIN * whole]
     return found[0] if len(found) == 2 and found[0] == found[1] else None
 
 
