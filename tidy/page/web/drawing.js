@@ -4,7 +4,8 @@ import { causeGroup } from "./top.js";
 import { sizeText } from "./memory.js";
 
 export const LINE = 17; // pixels from one line to the next
-const RULER = 22, HEADER = 18, LETTER = 6.3, CURVE = 44;
+export const HEADER = 18; // pixels of the title of a row
+const RULER = 22, LETTER = 6.3, CURVE = 44;
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
 const CAUSES = ["loading", "waiting", "launching", "python", "optimizer", "compute", "communication", "copy", "other"];
 

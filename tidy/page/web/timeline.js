@@ -1,6 +1,6 @@
 // The timeline: one step on a canvas, with a map of the whole step, a search and the details of a slice.
 import { countText, el, timeText } from "./dom.js";
-import { LINE, Painter, layout } from "./drawing.js";
+import { HEADER, LINE, Painter, layout } from "./drawing.js";
 import { CAN_UNPACK } from "./columns.js";
 import { Slices } from "./slices.js";
 import { momentDetails, momentText, sliceDetails } from "./details.js";
@@ -94,7 +94,7 @@ export class TimelineView {
   select(slice, matches = null) {
     const { slices } = this;
     const row = this.rows.find((each) => each.track === slices.track[slice]);
-    this.#bring(slices.start[slice], slices.duration[slice], row.y + 18 + Math.max(slices.depth[slice] - row.skip, 0) * LINE);
+    this.#bring(slices.start[slice], slices.duration[slice], row.y + HEADER + Math.max(slices.depth[slice] - row.skip, 0) * LINE);
     this.#chosen(slice, null, matches);
   }
 
@@ -109,7 +109,7 @@ export class TimelineView {
     if (Array.isArray(one)) {
       const [line, at] = one, start = line.start_ns[at], length = line.duration_ns[at];
       const row = this.rows.find((each) => each.cause === line);
-      this.#bring(start, length, row.y + 18);
+      this.#bring(start, length, row.y + HEADER);
       this.#chosen(-1, { row, time: start + length / 2 });
     } else this.select(one, all);
     this.element.scrollIntoView({ block: "nearest" });
