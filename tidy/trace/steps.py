@@ -40,7 +40,7 @@ def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[St
     turn of each: they are told apart by name, by the `location` of a row, and by what they run.
     """
     numbers = _step_numbers(trace)
-    rows = step_ranges(trace)
+    rows = _ranges_named(trace, list(numbers))
     if len(rows):
         rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
         columns = trace.name_id[rows], trace.start_ns[rows], trace.end_ns[rows]
@@ -54,8 +54,12 @@ def step_ranges(trace: EventTable) -> Rows:
 
     Such a process is none of the run, if another one did something: files are put together.
     """
+    return _ranges_named(trace, list(_step_numbers(trace)))
+
+
+def _ranges_named(trace: EventTable, name_ids: list[int]) -> Rows:
     of_host = slice(trace.tree_count)
-    is_range = np.isin(trace.name_id[of_host], list(_step_numbers(trace)))
+    is_range = np.isin(trace.name_id[of_host], name_ids)
     is_range &= (trace.kind[of_host] != EventKind.PyCall) & (trace.duration_ns[of_host] > 0)
     pids = [pid for pid, _ in trace.strings.tracks]
     others = np.bincount(trace.track_id[of_host][~is_range])  # many times as fast as np.unique
