@@ -134,8 +134,8 @@ class SynchronousDataLoader(Pattern):
         if work is not None:
             message += f", {work.share:.0%} of it in {work.name}() at {work.location}"
             if self._comes_first(work):
-                count = work.ops // work.calls
-                place = FixPlace(f"{work.name}() calls {count:,} operators", work.location)
+                message += f", which calls {work.ops // work.calls:,} operators each time"
+                place = FixPlace(f"{work.name}() calls many operators", work.location)
         return Match(events, message, time, edit, fix_place=place)
 
     def _work(self, trace: Trace, fetches: Rows) -> LoaderWork | None:

@@ -22,7 +22,6 @@ _OPTIONS = [(rule, name) for rule in OWN_RULES for name in options_of(rule)]
 # What no example of the rule, as small as it is, comes near enough to for another number to matter.
 _NOT_IN_EXAMPLES = {
     ("TDY006", "fewest-share"),
-    ("TDY101", "fewest-ops"),
     ("TDY102", "most-of-workers"),
     ("TDY303", "long-ns"),
     ("TDY601", "large-on-a-cpu"),
