@@ -80,6 +80,7 @@ _MISTAKES = {  # code -> how the line begins that it names
     "TDY501": "scores = model(",
     "TDY601": "optimizer.step()",
 }
+_MAY_BE_NAMED = {"TDY402": "scores = model("}
 
 
 @pytest.mark.slow
@@ -96,17 +97,17 @@ def test_the_examples(name: str, mistakes: dict[str, str], tmp_path: Path) -> No
     assert (done.code, done.err) == (int(bool(mistakes)), "")
     (report,) = json.loads(report_path.read_text("utf-8"))["traces"]
     named: dict[str, set[str]] = {}
-    # What the whole run has in common has no place; that of many launches is the model's call.
     for found in report["findings"]:
-        if found["location"] is None or found["code"] == "TDY402":
+        if found["location"] is None:  # what the whole run has in common
             continue
         assert found["location"]["is_call_line"]
         line = lines[found["location"]["line"] - 1].strip()
         named.setdefault(found["code"], set()).add(line)
-    assert named.keys() == mistakes.keys()
-    for code, begin in mistakes.items():
-        (line,) = named[code]
-        assert line.startswith(begin)
+    # How much of a step is launching depends on the machine.
+    assert named.keys() - _MAY_BE_NAMED.keys() == mistakes.keys()
+    for code, named_lines in named.items():
+        (line,) = named_lines
+        assert line.startswith((mistakes | _MAY_BE_NAMED)[code])
     assert report["not_checked"] == []
 
 
