@@ -19,7 +19,7 @@ from ..evidence.device.walks import ACCUMULATE, Walk
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
-from ..option import Option, share, word_share
+from ..option import word_share
 
 _LEFT = (0.0, 0.1)
 
@@ -87,8 +87,6 @@ class DiscardedGradients(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.MEMORY, Capability.STEPS})
     fix = "call zero_grad() once a step, after step() or before backward()"
     why_no_edit = "each optimizer may clear its own"
-    most_steps = share(2 / 3, "what happens in so many of the steps is no exception")
-    fewest_steps = Option(3, "fewer steps may be how a script begins", least=1)
     worth_a_word = word_share(0.02, "calls with nothing to clear")
     examples = (
         Fires("before-the-step", _looped(_called(_BACKWARD), _CLEAR, _UPDATE), events=4, at=AT),
@@ -143,9 +141,9 @@ class DiscardedGradients(Pattern):
         return memory.without_addresses(trace)
 
     def find(self, trace: Trace) -> Matches:
-        least = max(self.fewest_steps, self.most_steps * len(trace.steps))
         for same in places.parts(_unread(trace), lambda each: each.location, _first):
-            if loops.count_steps(trace, [_first(each).start_ns for each in same]) >= least:
+            step_count = loops.count_steps(trace, [_first(each).start_ns for each in same])
+            if loops.are_most_steps(trace, step_count):
                 yield Match(
                     [_first(each) for each in same],
                     "the gradients of this backward are zeroed before anything reads them",
@@ -156,7 +154,8 @@ class DiscardedGradients(Pattern):
         for calls in places.by_line(trace.events(cleared_gradients.needless(trace))):
             steps_with = loops.count_steps(trace, [call.start_ns for call in calls])
             time = trace.time_of(call.row for call in calls)
-            if steps_with >= least and (trace.step_share(time) or 0.0) >= self.worth_a_word:
+            is_usual = loops.are_most_steps(trace, steps_with)
+            if is_usual and (trace.step_share(time) or 0.0) >= self.worth_a_word:
                 said = "zero_grad() is called again, with no backward since the last time"
                 yield Match(calls, said, time, severity=Severity.INFO, edit=None)
 

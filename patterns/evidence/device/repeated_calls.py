@@ -29,7 +29,6 @@ _DROPS = {
     "aten::_scaled_dot_product_efficient_attention": 5,
     "aten::_scaled_dot_product_cudnn_attention": 5,
 }
-_FEWEST_STEPS, _MOST = 3, 2 / 3  # of the steps; a first round of several may begin like that
 _CHANGES_GRADIENTS = ("*clip_grad*", "Optimizer.*")
 
 
@@ -67,7 +66,7 @@ def called_again(trace: Trace) -> Iterator[CalledAgain]:
             continue
         rows, others = _rows_of(trace, each, stack, other), _rows_of(trace, each, other, stack)
         step_count = loops.count_steps(trace, trace.start_ns[rows])
-        if step_count < max(_FEWEST_STEPS, _MOST * len(trace.steps)):
+        if not loops.are_most_steps(trace, step_count):
             continue
         if _differs(trace, rows) or (each.after_step and _is_used(trace, rows)):
             continue

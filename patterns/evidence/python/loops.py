@@ -20,6 +20,9 @@ T = TypeVar("T")
 # What happens in fewer steps (without steps, in fewer rounds of work) is no loop: it may be how a
 # script begins, a validation, or a batch of a new shape.
 FEWEST_STEPS, _FEWEST_ROUNDS = 2, 3
+# What is usual is done in so many of the steps: a script may begin otherwise, and every second step
+# is now and then.
+_MOST_STEPS, _FEWEST_OF_MOST = 2 / 3, 3
 # What is between two ops of a loop is its own Python, unless it takes longer than this.
 _LONGEST_PYTHON_NS = 50_000
 
@@ -52,6 +55,11 @@ def count_steps(trace: Trace, times_ns: ArrayLike) -> int:
     """In how many steps at least one of these times is."""
     steps = step_of(trace, times_ns)
     return len(np.unique(steps[steps >= 0]))
+
+
+def are_most_steps(trace: Trace, count: int) -> bool:
+    """Tell whether so many steps are two thirds of all, and three at least."""
+    return count >= max(_FEWEST_OF_MOST, _MOST_STEPS * len(trace.steps))
 
 
 def steps_with(trace: Trace, times_ns: ArrayLike, fewest: int) -> dict[int, int]:

@@ -23,7 +23,6 @@ from ..device.memory import CPU, devices_with_memory, of_device
 from ..python import frames, loops, places
 from ..python.op_names import aten
 
-_MOST, _FEWEST_STEPS = 2 / 3, 3  # of the steps
 _NUMBER_NBYTES = 8  # a loss that is kept to be logged, unless a forward takes it
 _BLOCK_NBYTES = 512  # in which allocators of devices give memory
 _VIEWS = aten("select slice narrow view t transpose unsqueeze detach")  # a part is written to
@@ -54,13 +53,13 @@ def in_most_steps(trace: Trace) -> tuple[Evaluation, ...]:
     """Return all such calls, in three steps or more and in two thirds of them."""
     if not trace.capabilities >= _NEEDS:
         return ()
-    least = max(_FEWEST_STEPS, _MOST * len(trace.steps))
     trained = _trained_rows(trace)
     found = list[Evaluation]()
-    calls = trace.events(_without_gradients(trace, least).tolist())
+    calls = trace.events(_without_gradients(trace).tolist())
     for same in places.grouped(calls, lambda event: event.location):
         stretches = _stretches(trace, same, trained)
-        if len(stretches.starts_ns) < least or _trains_in(trace, stretches, trained):
+        is_rare = not loops.are_most_steps(trace, len(stretches.starts_ns))
+        if is_rare or _trains_in(trace, stretches, trained):
             continue
         if not _is_taken(trace, stretches, trained) and not _comes_back(trace, same[0], stretches):
             time = Intervals(stretches.starts_ns, stretches.ends_ns)
@@ -92,18 +91,18 @@ def _trained_rows(trace: Trace) -> Rows:
     return np.union1d(forward, tree_rows(trace, f"{NODE}*", updates.STEP))
 
 
-def _without_gradients(trace: Trace, least: float) -> Rows:
+def _without_gradients(trace: Trace) -> Rows:
     """Outermost calls in steps that record no gradient, of modules that most steps train."""
     modules = np.sort(tree_rows(trace, "nn.Module: *"))
     modules = modules[loops.step_of(trace, trace.start_ns[modules]) >= 0]
     names = trace.name_id[modules]
     forward = forward_links(trace)[:, 1]
     is_trained = holds(trace, modules, forward)
-    trained = [
-        name
+    step_counts = {
+        name: loops.count_steps(trace, trace.start_ns[modules[is_trained & (names == name)]])
         for name in np.unique(names[is_trained]).tolist()
-        if loops.count_steps(trace, trace.start_ns[modules[is_trained & (names == name)]]) >= least
-    ]
+    }
+    trained = [name for name, count in step_counts.items() if loops.are_most_steps(trace, count)]
     rows = outermost_rows(trace, modules)
     rows = rows[np.isin(trace.name_id[rows], trained)]
     with_nodes = np.flatnonzero(trace.sequence_nr[: trace.tree_count] >= 0)

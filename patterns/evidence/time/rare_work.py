@@ -16,7 +16,6 @@ from ..device import updates
 from ..device.launches import below, outermost_rows, tree_rows
 from ..python import frames, loops, places
 
-_MOST, _FEWEST_STEPS = 2 / 3, 3  # of the steps
 _FEWEST_COPIES = 4  # in a step: fewer may be a batch
 _LONGEST_PYTHON_NS = 5_000_000  # between the copies of two tensors
 _PICTURES = (
@@ -71,7 +70,6 @@ def in_most_steps(trace: Trace) -> tuple[InMostSteps, ...]:
     Another thread may save meanwhile, and a loader copies its items.
     """
     found = list[InMostSteps]()
-    least = max(_FEWEST_STEPS, _MOST * len(trace.steps))
     fetched = below(trace, tree_rows(trace, frames.FETCH))
     tracks = trace.track_id[tree_rows(trace, "ProfilerStep#*", updates.STEP)]
     for kind in RareWork:
@@ -82,7 +80,7 @@ def in_most_steps(trace: Trace) -> tuple[InMostSteps, ...]:
         for calls in places.grouped(trace.events(rows), lambda event: event.location):
             starts = [each.start_ns for each in calls]
             step_count = len(loops.steps_with(trace, starts, fewest))
-            if step_count >= least:
+            if loops.are_most_steps(trace, step_count):
                 found.append(
                     InMostSteps(kind, calls, _host(trace, rows_of(calls), kind), step_count)
                 )
