@@ -1,6 +1,7 @@
 """Scripts whose backward does too much, or whose loops do too little at a time."""
 
 from .cases import Case
+from .checkpoint_cases import CHECKPOINT_CASES
 from .cleared_cases import CLEARED_CASES
 from .evaluation_cases import EVALUATION_CASES
 from .look_alikes import LookAlike
@@ -162,6 +163,7 @@ _ALL = "mean = torch.cat(seen).mean(0)  #!"
 
 GRADIENT_CASES = [
     *LOOP_CASES,
+    *CHECKPOINT_CASES,
     *CLEARED_CASES,
     *EVALUATION_CASES,
     *NUMBER_CASES,

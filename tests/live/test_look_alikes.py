@@ -16,6 +16,7 @@ from ..environment import SOAK
 from ..oracle.negative_controls import CONTROLS
 from ..patterns.rules import OWN_RULES
 from .call_cases import CALL_LOOK_ALIKES
+from .checkpoint_cases import CHECKPOINT_LOOK_ALIKES
 from .cleared_cases import CLEARED_LOOK_ALIKES
 from .device_look_alikes import DEVICE_LOOK_ALIKES
 from .evaluation_cases import EVALUATION_LOOK_ALIKES
@@ -29,7 +30,7 @@ from .test_several_devices import RECORDED_LOOK_ALIKES
 
 _ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
 _ON_THE_RUNTIME = (
-    *(*CLEARED_LOOK_ALIKES, *EVALUATION_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
+    *(*CHECKPOINT_LOOK_ALIKES, *CLEARED_LOOK_ALIKES, *EVALUATION_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
     *(*DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES),
 )
 # The last have a test of their own, which records them with `tidy run`.

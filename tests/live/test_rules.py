@@ -29,8 +29,8 @@ _QUICK = ("loader", "fill", "bias-Conv2d")
 _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forward-again-to-log")
 
 
-# What is in vain takes a share of the step that depends on the machine.
-_ANY_SHARE = {"TDY704"}
+# What is in vain, or done again, takes a share of the step that depends on the machine.
+_ANY_SHARE = {"TDY704", "TDY710"}
 _FIRST = {case.code: case for case in reversed((*CASES, *GRADIENT_CASES, *INPUT_CASES))}
 _BY_COMMAND = [_FIRST[code] for code in (sorted(_FIRST) if SOAK else sorted(_FIRST)[::4])]
 _OTHERS = [

@@ -79,6 +79,7 @@ _RELEASED = {
     "TDY707": "evaluation-dominates",
     "TDY708": "repeated-forward",
     "TDY709": "discarded-gradients",
+    "TDY710": "needless-checkpoints",
     "TDY801": "allocator-churn",
     "TDY802": "empty-cache-in-loop",
     "TDY803": "memory-near-limit",
