@@ -48,7 +48,7 @@ _MAY_IMPORT = {
         "nvtx",  # an extra, like the next
         "ittapi",
     },
-    "patterns": {"account", "jobs", "trace", "finding", "errors", "savings", "numpy"},
+    "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
     "jobs": {"account", "trace", "numpy"},
     "savings": {"trace", "numpy"},
@@ -81,6 +81,7 @@ _MAY_IMPORT = {
         "account",
         "errors",
         "finding",
+        "jobs",
         "patterns",
         "savings",
         "trace",

@@ -12,7 +12,6 @@ import numpy as np
 
 from tidy.account import Accountant, RankWaits, main_track, waits_for_devices, waits_for_ranks
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle
-from tidy.jobs import ERROR_OF_COST
 from tidy.savings import Edit
 from tidy.trace import (
     Capability,
@@ -27,7 +26,7 @@ from tidy.trace import (
 )
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import collectives, late_cost, launches
+from ..evidence.device import collectives, launches
 from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import WORTH_A_WARNING, Option, share, warning_share
@@ -139,20 +138,15 @@ class LateRank(Pattern):
             if waits is not None and len(waits.rows)
         }
 
-        are_all = len(of_each) == (traces[0].info.world_size or 1)
-        cost_ns = late_cost.cost_of_late_ranks(traces) if are_all else None
-
         def told(trace: Trace) -> Matches | Obstacle:
             if not collectives.communicates(trace):
                 return _NO_COLLECTIVE
             rank = trace.info.rank
-            return _UNMATCHED if rank not in of_each else self._matches(rank or 0, of_each, cost_ns)
+            return _UNMATCHED if rank not in of_each else self._matches(rank or 0, of_each)
 
         return list(map(told, traces))
 
-    def _matches(
-        self, number: int, of_each: Mapping[int, _Rank], cost_ns: float | None = None
-    ) -> Matches:
+    def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Matches:
         rank = of_each[number]
         trace, waits, time = rank.trace, rank.waits, rank.exposed
         waiting = np.where(trace.in_window(waits.rows), waits.waiting_ns, 0)
@@ -168,7 +162,7 @@ class LateRank(Pattern):
         # Of one process the late one's own work would have to change as well.
         if late is not None and of_each[late].trace is not trace:
             are_all = len(of_each) == (trace.info.world_size or 1)
-            edit = rank.in_time(late, cost_ns, are_all=are_all)
+            edit = rank.in_time(late, are_all=are_all)
             place = _longer_at(of_each[late], late, rank)
         yield Match(
             Events(trace, waits.rows[waiting > 0]),
@@ -291,13 +285,12 @@ class _Rank:
                 of_each[line.place.location] += line.host_ns // steps
         return of_each
 
-    def in_time(self, late: int, cost_ns: float | None, *, are_all: bool) -> Edit:
+    def in_time(self, late: int, *, are_all: bool) -> Edit:
         """Replay the run in which the late one arrives with the others: at worst with the next to
         last.
 
-        Args:
-            cost_ns: what late ranks cost the job in a step, if known: where collectives are queued
-                each of them waits for what is saved once.
+        Where collectives are queued each of them waits for what is saved once; tidy.check bounds
+        the saving by a replay of the whole job.
         """
         waits = self.in_window.at(self.in_window.last == late)
         # Where others are as late, it saves next to nothing that this one comes in time.
@@ -308,11 +301,7 @@ class _Rank:
         if not are_all:
             worst = self._shorter(waits, np.zeros_like(waits.waiting_ns))
         untold = "" if are_all else "a rank whose trace was not given may come later still"
-        at_most = None
-        if cost_ns is not None and self.trace.window.unit == "step":
-            parts = 1 - ERROR_OF_COST, 1 + ERROR_OF_COST
-            at_most = round(parts[0] * cost_ns), round(parts[1] * cost_ns)
-        return replace(best, at_worst=worst, saves_at_most_ns=at_most, untold=untold)
+        return replace(best, at_worst=worst, untold=untold)
 
     def _shorter(self, waits: RankWaits, saved_ns: Rows) -> Edit:
         model = f"the {self.word} that is late arrives with the others"

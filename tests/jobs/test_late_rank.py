@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import tidy
 from tidy.check.pipeline import CheckSettings, check
 from tidy.patterns.rules.late_rank import LateRank
 from tidy.patterns.runner import run_on_ranks
+from tidy.reducing import RankSettings, reduce_files
 
 _UNITS_NS = {"us": 1e3, "ms": 1e6}
 
@@ -63,3 +65,16 @@ def test_what_it_saves_where_collectives_queue_is_saved_once(tmp_path: Path) -> 
     for saving in savings:
         assert saving is not None
         assert saving.low_ns < true_ns < saving.high_ns < 1.3 * true_ns
+    paths = sorted(map(str, tmp_path.glob("rank-*.json.gz")))
+    reduced = reduce_files(paths, RankSettings(select=["TDY902"])).summaries
+    assert [found.saving for each in reduced for found in each.findings] == savings
+
+
+def test_a_replay_of_the_job_that_crashes_is_a_crash_of_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_job(tmp_path, JobOptions(ranks=2, plant="slow-gpu", seed=3))
+    traces = [tidy.load(path) for path in sorted(tmp_path.glob("rank-*.json.gz"))]
+    monkeypatch.setattr(import_module("tidy.check.late"), "collectives_of", lambda _: 1 / 0)
+    for each in check(traces, CheckSettings([LateRank()])):
+        assert "ZeroDivisionError" in each.crashed["TDY902"].error

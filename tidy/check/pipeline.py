@@ -9,11 +9,12 @@ from pathlib import Path
 from ..account import jobs_of, waits_for_ranks
 from ..finding import Judged, Outcome, findings_of
 from ..patterns.base import Pattern
-from ..patterns.runner import run_on_ranks, run_patterns
+from ..patterns.runner import run_patterns
 from ..trace import Trace
 from .baseline import Baseline
 from .checked_trace import CheckedTrace
 from .known import marked
+from .late import check_job
 from .path_ignores import PathIgnore
 from .places import Sources
 from .suppress import Comments, suppressed
@@ -58,7 +59,7 @@ def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
     checked = [(trace, run_patterns(trace, rules)) for trace in traces]
     for job in jobs_of([trace.info for trace, _ in checked]):
         if len(job) > 1:
-            told = run_on_ranks([checked[number][0] for number in job], rules)
+            told = check_job([checked[number][0] for number in job], rules)
             for number, outcomes in zip(job, told, strict=True):
                 checked[number][1].update(outcomes)
     return checked

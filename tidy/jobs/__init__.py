@@ -13,6 +13,7 @@ chain.py      that time between collectives
 lateness.py   which ranks stay late, and which are late now and then
 waves.py      in which order collectives can be computed
 replay.py     what a late rank costs the job
+compare.py    all of that, in the order in which it is computed
 links.py      groups and pairs with slow transfers
 parallelism.py   what groups are for
 bubbles.py    what stages of a pipeline wait for one another
@@ -25,6 +26,7 @@ heat_map.py   ranks against steps
 from .bubbles import bubbles_ns
 from .chain import Chain, chain_of, excess_of
 from .clocks import Clocks, align
+from .compare import ComparedRanks, compare_ranks, cost_of_late_ranks
 from .heat_map import HeatMap, heat_map
 from .lateness import Lateness, Verdict, judged, lateness_of
 from .links import SlowLink, bandwidth, slow_links
@@ -44,6 +46,7 @@ __all__ = [
     "Chain",
     "Clocks",
     "Collectives",
+    "ComparedRanks",
     "GroupTime",
     "HeatMap",
     "JobReplay",
@@ -60,6 +63,8 @@ __all__ = [
     "bubbles_ns",
     "chain_of",
     "collectives_of",
+    "compare_ranks",
+    "cost_of_late_ranks",
     "excess_of",
     "heat_map",
     "judged",

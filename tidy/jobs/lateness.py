@@ -14,7 +14,7 @@ import numpy as np
 
 from .chain import Chain
 from .matching import Matched
-from .table import Floats, Ints
+from .table import Bools, Floats, Ints
 from .waits import MemberWaits
 
 # Of the step, what a rank has to be late by: GPUs of one kind differ by a per cent or two.
@@ -75,6 +75,10 @@ class Lateness:
         with np.errstate(invalid="ignore"):
             late: Ints = self.steps[self.late_ns[place] > limit]
         return late
+
+    def steps_known(self, some: Bools) -> int:
+        """Count the steps in which it is known of one of some ranks, shape (r,), how late it is."""
+        return int(np.count_nonzero(np.isfinite(self.late_ns[some]).any(axis=0)))
 
 
 def lateness_of(matched: Matched, waits: MemberWaits, chain: Chain) -> Lateness:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..account import waits_for_ranks
+from ..check.late import check_job
 from ..check.pipeline import CheckSettings
-from ..patterns.runner import run_on_ranks, run_patterns
+from ..patterns.runner import run_patterns
 from ..trace import Trace
 from .parcel import pack_outcomes
 from .rank import Compared, HeldRank, Look, RankFile, RankSettings, window_asked
@@ -23,7 +24,7 @@ def compare(
     """
     traces = [_unpacked(file, look, settings) for file, look in looks.items()]
     compared, held = dict[RankFile, Compared](), dict[str, HeldRank]()
-    told = run_on_ranks(traces, checks.rules)
+    told = check_job(traces, checks.rules)
     waits = waits_for_ranks(traces)
     for file, trace, outcomes, waited in zip(looks, traces, told, waits, strict=True):
         compared[file] = Compared(pack_outcomes(outcomes, trace), waited)

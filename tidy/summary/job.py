@@ -18,20 +18,15 @@ from ..jobs import (
     MemberWaits,
     SlowLink,
     UnevenWork,
-    align,
     bubbles_ns,
-    chain_of,
+    compare_ranks,
     heat_map,
-    lateness_of,
-    match,
     ranks_text,
-    replay_of,
     slow_links,
     step_flops_of,
     step_roles_of,
     times_by_group,
     uneven_work,
-    waits_of,
 )
 from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
 from ..jobs.table import MOST_RANKS, Floats
@@ -165,15 +160,12 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
         said = f"no collectives are recorded of {ranks_text(silent, given)}"
         unknown.append(f"{said}: {_unknown(len(silent))}")
     tables = [each.collectives for each in compared]
-    matched = match(tables)
-    with np.errstate(invalid="ignore", over="ignore"):  # of damaged files: times of no clock
-        clocks = align(matched)
-        waits, chain = waits_of(matched, clocks), chain_of(matched)
-        lateness = lateness_of(matched, waits, chain)
+    told = compare_ranks(tables)
+    matched, lateness = told.matched, told.lateness
     replay = None
     if len(matched.group):
         untold = _why_late_is_not_told(matched, lateness)
-        replay = None if untold else replay_of(matched, chain, waits)
+        replay = None if untold else told.replay()
         if untold:
             unknown.append(f"which ranks are late is not said: {untold}")
     elif not why_not:
@@ -188,7 +180,7 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
         if untold := _why_uneven_is_not_told(matched.ranks.tolist(), flops):
             unknown.append(f"whether ranks are given more to do by turns is not known: {untold}")
     return Job(
-        compared, given, missing, matched, clocks, waits, lateness, replay,
+        compared, given, missing, matched, told.clocks, told.waits, lateness, replay,
         _by_number(compared, matched), late, uneven, tuple(unknown),
     )  # fmt: skip
 

@@ -112,7 +112,7 @@ def _of(
     if not len(by_ns) or float(by_ns.max()) < least_ns:
         return None
     of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
-    judged = int(np.count_nonzero(np.isfinite(lateness.late_ns[places]).any(axis=0)))
+    judged = lateness.steps_known(are)
     of = judged if verdict == Verdict.STAYS_LATE else 1
     saved, why_not = _saved_ns(of, judged * lateness.step_ns, are, replay, are_all, of_host)
     if saved is not None and saved[1] <= 0:
