@@ -100,5 +100,26 @@ def test_steps_add_up_to_the_run(trace: Trace) -> None:
     assert not window.steps or by_step == whole
 
 
+@given(runs())
+def test_steps_have_the_parts_of_their_accounts(trace: Trace) -> None:
+    window = trace.window
+    lasts = [lasts for _, lasts, _ in window.all_steps]
+    assume(len({step.number for step, _, _ in window.all_steps}) == len(lasts))
+    lengths = [end - start for start, end in lasts]
+    whole = Intervals([start for start, _ in lasts], [end for _, end in lasts])
+    assume(sum(lengths) == whole.total_ns)  # those of several threads may overlap
+    accountant = Accountant(trace)
+    parts = accountant.step_parts()
+    by_step = dict(zip(parts.steps.tolist(), parts.time_ns.T.tolist(), strict=True))
+    for (step, _, _), length_ns in zip(window.all_steps, lengths, strict=True):
+        assert abs(sum(by_step[step.number]) - length_ns) <= len(parts.names)
+    for step, accounts in accountant.by_step():
+        expected = dict.fromkeys(parts.names, 0.0)
+        for account in accounts:
+            for each in account.parts:
+                expected[each.part, each.cause] += each.time_ns / len(accounts)
+        assert np.allclose(by_step[step.number], list(expected.values()), atol=1)
+
+
 def test_a_window_in_which_nothing_was_recorded() -> None:
     _check(parse_outline(""), Window((), Intervals([0], [1]), (), "run"))

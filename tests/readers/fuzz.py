@@ -173,6 +173,7 @@ def _make_report(trace: tidy.Trace) -> None:
     json.dumps(results_to_json(Results([report], [], Path(), {}, 0)), allow_nan=False).encode()
     accountant = Accountant(trace)
     list(accountant.by_step())
+    accountant.step_parts()
     accountant.by_line(20)
     trace.key_averages().table()
     for event in trace.events(range(0, len(trace), 1 + len(trace) // 500)):

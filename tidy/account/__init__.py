@@ -16,6 +16,7 @@ which_job.py     which traces are ranks of one job
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window
+step_parts.py    the time of each step by part
 accountant.py    makes accounts
 """
 
@@ -31,6 +32,7 @@ from .host_time import HostTime, main_track
 from .idle_time import host_in_window
 from .pieces import Stretches
 from .ranks import RankWaits, waits_for_devices, waits_for_ranks
+from .step_parts import StepParts
 from .which_job import OfJob, jobs_of
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "PartName",
     "ProductRate",
     "RankWaits",
+    "StepParts",
     "Stretches",
     "closures",
     "host_in_window",

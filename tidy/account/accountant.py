@@ -22,6 +22,7 @@ from .own_code import OwnCode
 from .pieces import Stretches, cut_at
 from .places import Place, Places
 from .ranks import RankWaits, told_apart
+from .step_parts import StepParts, step_parts_of
 
 _MOST_PLACES = 5
 _AT_ONCE = 1 << 15  # pieces of a thread's time
@@ -118,6 +119,23 @@ class Accountant:
             )
             yield replace(step, start_ns=start_ns, end_ns=end_ns), tuple(accounts)
 
+    def step_parts(self) -> StepParts:
+        """Return what each step is spent on, those that the window leaves out as well."""
+        judged = self._window.all_steps
+        ranges = [lasts for _, lasts, _ in judged]
+        rest = Intervals(*np.array(ranges, np.int64).reshape(-1, 2).T) - self._window.time
+        found = [self._pieces]
+        if rest:
+            found.append(self._pieces_of(Window((), rest, (), "run")))
+        pieces = (
+            (stretches, [_name_of(kind, sort) for kind in names])
+            for by_device in found
+            for device, of_device in by_device.items()
+            for stretches, (names, sort) in zip(of_device, _kinds_of(device), strict=True)
+        )
+        numbers = [step.number for step, _, _ in judged]
+        return step_parts_of(numbers, ranges, pieces, len(self._pieces))
+
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """Return the lines that take most time, on the host or on devices."""
         sums: dict[tuple[Location | None, str], list[int]] = {}
@@ -180,10 +198,9 @@ class Accountant:
         return host_pieces(self._trace, self._host, device, time)
 
     def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
-        kinds = [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]
         made = (
             part
-            for own, (names, sort) in zip(pieces, kinds, strict=True)
+            for own, (names, sort) in zip(pieces, _kinds_of(device), strict=True)
             for part in self._named_parts(own, names, sort, window.time_ns)
         )
         parts = tuple(sorted(made, key=lambda each: (-each.time_ns, str(each.name))))
@@ -213,7 +230,7 @@ class Accountant:
             total = sum(times.values())
             longest_first = sorted(times, key=times.__getitem__, reverse=True)
             yield Part(
-                part or _PART_OF.get(cause.word, "compute"),
+                _part_of(cause, part),
                 *cause,
                 tuple((names[code], times[code]) for code in longest_first),
                 total,
@@ -224,6 +241,20 @@ class Accountant:
                 else "",
                 len(np.unique(pieces.row[mine])) if cause.word == "host-stall" else 0,
             )
+
+
+def _kinds_of(device: int | None) -> list[tuple[Sequence[str], str | None]]:
+    """Return the kinds of each of a device's pieces of time, and their part if it is one."""
+    return [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]
+
+
+def _part_of(cause: Cause, part: str | None) -> str:
+    return part or _PART_OF.get(cause.word, "compute")
+
+
+def _name_of(kind: str, part: str | None) -> tuple[str, str]:
+    cause = CAUSE_OF[kind]
+    return _part_of(cause, part), cause.word
 
 
 def _between(pieces: Stretches, start_ns: int, end_ns: int) -> Stretches:

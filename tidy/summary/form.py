@@ -17,7 +17,7 @@ from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..account import Account
+from ..account import Account, StepParts
 from ..check.summary import RunSummary
 from ..finding import Crashed, NotApplicable, NotChecked
 from ..jobs import Collectives, ProcessGroup
@@ -85,6 +85,14 @@ else:
     )
 
 
+class StepPartsForm(Struct, frozen=True):
+    """What each step is spent on: the sort and cause of each part, and its times, step by step."""
+
+    steps: Column
+    names: tuple[tuple[str, str], ...]
+    time_ns: Column
+
+
 class SummaryForm(Struct, frozen=True):
     """What a report needs of one trace; `tidy_summary` is the version of this form."""
 
@@ -106,6 +114,7 @@ class SummaryForm(Struct, frozen=True):
     collectives: CollectivesForm
     savings: str
     warn_from: float
+    step_parts: StepPartsForm | None = None
 
 
 class Version(Struct):
@@ -121,6 +130,7 @@ def to_form(summary: Summary) -> SummaryForm:
         "run": _without_window(RunForm, summary.run),
         "accounts": tuple(_without_window(AccountForm, each) for each in summary.accounts),
         "collectives": _collectives_form(summary.collectives),
+        "step_parts": _step_parts_form(summary.step_parts),
     }
     del given["source"]
     tool = {"name": "tidy", "version": __version__}
@@ -141,6 +151,7 @@ def from_form(form: SummaryForm) -> Summary:
         "run": _with_window(RunSummary, form.run, window),
         "accounts": tuple(_with_window(Account, each, window) for each in form.accounts),
         "collectives": _collectives(form.collectives),
+        "step_parts": _step_parts(form.step_parts),
     }
     for name in ("tidy_summary", "tool", "window"):
         del given[name]
@@ -217,6 +228,21 @@ def _collectives(form: Any) -> Collectives:
         _require(known, f"collectives without {name}")
     columns["on_device"] = columns["on_device"] != 0
     return Collectives(**others, **columns)
+
+
+def _step_parts_form(parts: StepParts | None) -> StepPartsForm | None:
+    if parts is None:
+        return None
+    numbers = np.minimum(parts.steps, _LARGEST - 1)
+    return StepPartsForm(_packed(numbers), parts.names, _packed(parts.time_ns.reshape(-1)))
+
+
+def _step_parts(form: StepPartsForm | None) -> StepParts | None:
+    if form is None:
+        return None
+    (steps,), (times,) = _together(form.steps), _together(form.time_ns)
+    _require(len(times) == len(form.names) * len(steps), "parts of more or fewer steps")
+    return StepParts(steps, form.names, times.reshape(len(form.names), len(steps)))
 
 
 def _packed(column: NDArray[Any]) -> bytes:

@@ -18,6 +18,7 @@ from ..jobs import (
 )
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
+from .late_steps import reason_in_steps
 from .summary import Summary
 
 _LEAST_SAVED = 0.01  # of the steps: what is less nobody needs to be told of
@@ -104,7 +105,6 @@ def _of(
     if verdict == Verdict.PASSES:
         by_ns = _late_in(steps, are, replay)
         latest = int(places[mean_ns.argmax()])
-        own_ns = float(mean_ns.max())
     else:
         latest = int(places[by_ns.argmax()])
         own_ns = float(by_ns.max())
@@ -119,15 +119,20 @@ def _of(
         return None
     late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
     others = np.setdiff1d(replay.matched.beside(latest), late).tolist()
+    ranks = [summaries[each] for each in (latest, *others)]
+    if of_host:
+        reason = _HOST
+    elif verdict == Verdict.PASSES:
+        reason = reason_in_steps(ranks, lateness, latest)
+    else:
+        reason = _reason(ranks, own_ns)
     return LateRanks(
         verdict,
         tuple(replay.matched.ranks[places].tolist()),
         None if of_host else (round(float(by_ns.min())), round(float(by_ns.max()))),
         tuple(steps.tolist()),
         int(replay.matched.ranks[latest]),
-        _HOST
-        if of_host
-        else _reason([summaries[each] for each in (latest, *others)], own_ns, verdict),
+        reason,
         saved,
         why_not,
     )
@@ -195,7 +200,7 @@ def _late_in(steps: Ints, are: Bools, replay: JobReplay) -> Floats:
     return late
 
 
-def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> str:
+def _reason(summaries: Sequence[Summary], late_ns: float) -> str:
     """Say on what a late rank spends its time: `its GPU computes for 1.24 ms longer`.
 
     Args:
@@ -207,18 +212,17 @@ def _reason(summaries: Sequence[Summary], late_ns: float, verdict: Verdict) -> s
     if found is None or len(known) < len(accounts):
         return ""
     account, more = known[0], time_text(found.more_ns)
-    its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
     works = found.part not in {_name(each) for each in account.parts if each.cause in _NO_WORK}
     is_more = works and _does_more_events(summaries)
     with_more = ", with work that others do not do" if is_more else ""
     if found.part == _COMPUTE:
-        return f"{its} {account.sort} computes for {more} longer{with_more or _work(summaries)}"
+        return f"its {account.sort} computes for {more} longer{with_more or _work(summaries)}"
     if found.part == _COPY:
-        return f"{its} {account.sort} copies for {more} longer{with_more}"
+        return f"its {account.sort} copies for {more} longer{with_more}"
     sort, _, cause = found.part.partition(": ")
     if sort == "idle":
-        return f"{its} {account.sort} idles for {more} longer: {cause}{with_more}"
-    return f"{its} host takes {more} longer: {cause}{with_more}"
+        return f"its {account.sort} idles for {more} longer: {cause}{with_more}"
+    return f"its host takes {more} longer: {cause}{with_more}"
 
 
 def _does_more_events(summaries: Sequence[Summary]) -> bool:

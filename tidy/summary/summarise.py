@@ -36,6 +36,9 @@ def summarise(report: CheckedTrace, origin: Origin | None = None, number: int = 
     """
     trace, weighed = report.trace, report.weighed
     host = trace.info.header.get("host_name")
+    collectives = collectives_of(trace)
+    # Only ranks of a job are asked why they are late in some steps.
+    has_parts = bool(len(collectives) and report.accounts and trace.window.all_steps)
     return Summary(
         origin=origin or Origin(),
         host=host if isinstance(host, str) else "",
@@ -49,9 +52,10 @@ def summarise(report: CheckedTrace, origin: Origin | None = None, number: int = 
         not_checked=report.not_checked,
         not_applicable=report.not_applicable,
         crashed={code: replace(each, traceback="") for code, each in report.crashed.items()},
-        collectives=collectives_of(trace),
+        collectives=collectives,
         savings=report.savings,
         warn_from=report.warn_from,
+        step_parts=report.accountant.step_parts() if has_parts else None,
         source=report,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..account import Account
+from ..account import Account, StepParts
 from ..check.checked_trace import CheckedTrace
 from ..check.counting import CountsFindings
 from ..check.summary import RunSummary
@@ -118,6 +118,7 @@ class Summary(CountsFindings):
         not_checked, not_applicable, crashed: of the others why not, by code.
         collectives: when its collectives ran, of which group and size.
         savings, warn_from: how findings were weighed; see `weigh`.
+        step_parts: what each step is spent on; None if it is no rank of a job, or has no steps.
         source: what it was made of, where that is at hand: pages show more than a summary has.
     """
 
@@ -136,6 +137,7 @@ class Summary(CountsFindings):
     collectives: Collectives
     savings: str
     warn_from: float
+    step_parts: StepParts | None = None
     source: CheckedTrace | None = field(default=None, repr=False, compare=False)
 
     @property

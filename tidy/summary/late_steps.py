@@ -1,0 +1,100 @@
+"""Why a rank is late in some steps: what it spends longer on in those than in its other steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..account import StepParts
+from ..account.causes import cause_text
+from ..jobs import Collectives, Lateness
+from ..jobs.reasons import MOST_OF_LATE
+from ..jobs.table import Ints
+from ..trace import time_text
+from .summary import Summary
+
+# Waiting for other ranks, and what says nothing of the rank.
+_NO_REASON = ("transfer", "rank-wait", "gap", "recording", "unknown")
+_PRODUCTS = ("matmul", "convolution")
+_MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
+_COMPUTE, _COPY, _IDLE = "compute", "copy", "idle"
+_IN_WAITS = ", while its host is in calls that wait for it"
+_VERBS = {_COMPUTE: "computes", _COPY: "copies", _IDLE: "idles"}
+
+Name = tuple[str, str]  # of a part: its sort and its cause
+
+
+def reason_in_steps(summaries: Sequence[Summary], lateness: Lateness, place: int) -> str:
+    """Say what a late rank spends longer on: `in these steps its GPU idles for 6.1 ms longer than
+    in others: work on the CPU`.
+
+    What other ranks spend longer in the same steps is no reason.
+
+    Args:
+        summaries: the late rank's, then those of ranks that do the same work and are not late.
+        place: that of the late rank in `lateness`.
+
+    Returns:
+        "" if no part of its time makes up half of what it is late by, or if that is not known.
+    """
+    mine, late_ns = summaries[0].step_parts, lateness.late_ns[place]
+    late = lateness.late_steps(place)
+    is_late = np.isin(lateness.steps, late)
+    others = lateness.steps[np.isfinite(late_ns) & ~is_late]
+    if mine is None or not summaries[0].accounts:
+        return ""
+    more = _more_ns(mine, late, others)
+    beside = [_more_ns(each.step_parts, late, others) for each in summaries[1:]]
+    for name in more:
+        usual_ns = float(np.median([each[name] for each in beside])) if beside else 0.0
+        more[name] -= max(usual_ns, 0.0)
+    least_ns = MOST_OF_LATE * float(late_ns[is_late].mean())
+    of_sort = Counter[str]()
+    for (sort, _), ns in more.items():  # what takes less makes nobody late
+        of_sort[sort] += max(ns, 0)
+    (sort, more_ns), *_ = of_sort.most_common(1) or [("", 0.0)]
+    if not sort or more_ns < least_ns:
+        return ""
+    device = f"its {summaries[0].accounts[0].sort}"
+    what = f"{device} {_VERBS[sort]} for" if sort in _VERBS else "its host takes"
+    said = f"in these steps {what} {time_text(more_ns)} longer than in others"
+    if sort == _COMPUTE:
+        return said + _work(summaries[0].collectives, mine, late, others)
+    cause = max((each for each in more if each[0] == sort), key=more.__getitem__)
+    if sort == _COPY or more[cause] < least_ns:
+        return said
+    return said + (_IN_WAITS if cause[1] == "device-wait" else f": {cause_text(cause[1])}")
+
+
+def _more_ns(parts: StepParts | None, late: Ints, others: Ints) -> Counter[Name]:
+    """Return by how much longer each part takes in the mean of late steps than in others."""
+    if parts is None:
+        return Counter()
+    are, usual = (parts.time_ns[:, np.isin(parts.steps, each)] for each in (late, others))
+    if not are.shape[1] or not usual.shape[1]:
+        return Counter()
+    more = are.mean(axis=1) - np.median(usual, axis=1)
+    named = zip(parts.names, more.tolist(), strict=True)
+    return Counter({name: ns for name, ns in named if name[1] not in _NO_REASON})
+
+
+def _work(table: Collectives, parts: StepParts, late: Ints, others: Ints) -> str:
+    """Say whether there are more products in late steps, or the same for longer; "" if unknown."""
+    if table.step_flops is None:
+        return ""
+    is_product = [cause in _PRODUCTS for _, cause in parts.names]
+    time_ns = parts.time_ns[is_product].sum(axis=0)
+    flops, times = list[float](), list[float]()
+    for some in (late, others):
+        flops.append(float(np.median(table.step_flops[np.isin(table.step, some)])))
+        times.append(float(np.median(time_ns[np.isin(parts.steps, some)])))
+    if not min(*flops, *times) > 0:
+        return ""
+    more, longer = flops[0] / flops[1], times[0] / times[1]
+    if more >= _MORE_WORK:
+        return f", with {more - 1:.0%} more operations in products"
+    if 1 / _SAME_WORK <= more <= _SAME_WORK and longer >= _SLOWER:
+        return f": the same products take {longer:.2f} times as long"
+    return ""
