@@ -183,3 +183,27 @@ def test_a_group_with_a_slow_link_is_found() -> None:
     assert link.gbytes_per_s < link.usual_gbytes_per_s
     matched = match(tensor_and_data(32).tables())
     assert slow_links(matched, waits_of(matched, align(matched))) == []
+
+
+@pytest.mark.parametrize(
+    ("slower", "hosts", "found"),
+    [
+        (4.0, ["a"] * 8, True),
+        (4.0, ["a"] * 4 + ["b"] * 4, True),
+        (4.0, ["a"] * 6 + ["b"] * 2, False),  # the second one is among nodes
+        (4.0, [""] * 8, False),
+        (1.5, ["a"] * 8, False),  # either of them may be as it should be
+        (1.0, ["a"] * 8, False),
+    ],
+)
+def test_of_two_links_one_that_is_slower_by_far_is_found(
+    slower: float, hosts: list[str], found: bool
+) -> None:
+    matched = match(tensor_and_data(8, 4, slow={("tp", 1): slower}).tables())
+    waits = waits_of(matched, align(matched))
+    links = slow_links(matched, waits, dict(enumerate(hosts)))
+    assert [each.ranks for each in links] == ([(4, 5, 6, 7)] if found else [])
+    assert slow_links(matched, waits) == []
+    for link in links:
+        assert link.transfer_ns / link.usual_ns == pytest.approx(slower, rel=0.05)
+        assert link.others == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,10 @@ from .waits import MemberWaits
 # A link is slow from so much longer a transfer on: topologies make some per cent.
 _LONGER = 1.3
 _MOST_JITTER = 6.0
-_FEWEST_LINKS = 3  # of two it is not known which one is as it should be
+_FEWEST_LINKS = 3
+# Of two links it is not known which one is as it should be. So the slow one has to be slower by
+# far, in most of its transfers than the other in most of its own, and to lie on as many nodes.
+_FAR_LONGER = 2.0
 _FEWEST_COLLECTIVES = 5
 _ALIKE = 1.15  # links as slow as another one are so by the topology, such as those among nodes
 
@@ -28,7 +32,8 @@ class SlowLink:
         group: an index into `Matched.groups`, -1 if not recorded.
         operation: an index into `Matched.operations`.
         nbytes: the size of the messages.
-        transfer_ns, usual_ns: the median transfer here, and of all links of this kind.
+        transfer_ns, usual_ns: the median transfer here, and of all links of this kind; if there
+            are two, that of the other one.
         gbytes_per_s, usual_gbytes_per_s: the same as bandwidth of the algorithm.
         others: how many links of this kind there are beside it.
         collectives: how many of the link's collectives were counted.
@@ -66,8 +71,14 @@ def bandwidth(matched: Matched, waits: MemberWaits) -> Floats:
     return np.where(tells, nbytes / np.maximum(waits.transfer_ns, 1), np.nan)
 
 
-def slow_links(matched: Matched, waits: MemberWaits) -> list[SlowLink]:
-    """Find the links that are slow, the slowest first."""
+def slow_links(
+    matched: Matched, waits: MemberWaits, hosts: Mapping[int, str] | None = None
+) -> list[SlowLink]:
+    """Find the links that are slow, the slowest first.
+
+    Args:
+        hosts: the node of each rank, "" if unknown. Without it two links are not compared.
+    """
     speed = bandwidth(matched, waits)
     some = np.flatnonzero(np.isfinite(speed))
     if not len(some):
@@ -80,18 +91,28 @@ def slow_links(matched: Matched, waits: MemberWaits) -> list[SlowLink]:
     link = link.reshape(-1)
     order = np.lexsort((waits.transfer_ns[some], link))
     size = np.bincount(link)
-    of_link = medians(waits.transfer_ns[some][order], np.append(0, np.cumsum(size)))
-    example = some[order[np.append(0, np.cumsum(size))[:-1]]]
+    times, begin = waits.transfer_ns[some][order], np.append(0, np.cumsum(size))
+    of_link = medians(times, begin)
+    example = some[order[begin[:-1]]]
     kinds, kind = np.unique(links[:3], axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     found = []
     for number in range(kinds.shape[1]):
         mine = np.flatnonzero((kind == number) & (size >= _FEWEST_COLLECTIVES))
-        if len(mine) < _FEWEST_LINKS:
+        if len(mine) < 2:
             continue
         usual = float(np.median(of_link[mine]))
-        spread = 1.4826 * float(np.median(np.abs(of_link[mine] - usual)))
-        slow = of_link[mine] > max(_LONGER * usual, usual + _MOST_JITTER * spread)
+        if len(mine) < _FEWEST_LINKS:
+            quick, slower = mine[np.argsort(of_link[mine], kind="stable")].tolist()
+            both = [_members(matched, int(example[each])) for each in (quick, slower)]
+            # The first quarter of the one, and the last of the other: times ascend in each link.
+            first, last = begin[slower] + size[slower] // 4, begin[quick + 1] - 1 - size[quick] // 4
+            is_far = times[first] >= _FAR_LONGER * times[last]
+            usual = float(of_link[quick])
+            slow = (mine == slower) & is_far & _lie_alike(both, hosts or {})
+        else:
+            spread = 1.4826 * float(np.median(np.abs(of_link[mine] - usual)))
+            slow = of_link[mine] > max(_LONGER * usual, usual + _MOST_JITTER * spread)
         members = {each: _members(matched, int(example[each])) for each in mine[slow].tolist()}
         for each in mine[slow].tolist():
             ratios = {n: of_link[n] / of_link[each] for n in members if members[n] != members[each]}
@@ -105,6 +126,12 @@ def slow_links(matched: Matched, waits: MemberWaits) -> list[SlowLink]:
                 )
             )  # fmt: skip
     return sorted(found, key=lambda each: -each.transfer_ns / each.usual_ns)
+
+
+def _lie_alike(links: Sequence[tuple[int, ...]], hosts: Mapping[int, str]) -> bool:
+    """Tell whether links are known to have their ranks on as many nodes each."""
+    nodes = [{hosts.get(rank, "") for rank in ranks} for ranks in links]
+    return all(nodes) and "" not in set.union(*nodes) and len(set(map(len, nodes))) == 1
 
 
 def _members(matched: Matched, collective: int) -> tuple[int, ...]:

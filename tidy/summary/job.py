@@ -91,7 +91,7 @@ class Job:
     @cached_property
     def slow_links(self) -> list[SlowLink]:
         """The groups and pairs whose transfers take longer than others of their kind."""
-        return slow_links(self.matched, self.waits)
+        return slow_links(self.matched, self.waits, self.hosts)
 
     @cached_property
     def bubble_ns(self) -> dict[int, int]:
