@@ -313,6 +313,14 @@ def test_a_rank_joins_the_first_job_that_lacks_it(
         (["r0/a/0", "r0/b/0", "r1/b/1", "r1/a/1"], ["r0/a/0 r1/a/1", "r0/b/0 r1/b/1"]),
         (["r1/b/1", "r0/a/0", "r0/b/0"], ["r1/b/1 r0/b/0", "r0/a/0"]),
         (["a/0", "b/0", "./b/1", ".//a/1"], ["a/0 .//a/1", "b/0 ./b/1"]),
+        # Names tell jobs of one folder apart, also if one of them lacks a rank.
+        (["1-r0", "2-r0", "2-r1"], ["1-r0", "2-r0 2-r1"]),
+        (["2-r1", "1-r1", "2-r2", "1-r2"], ["2-r1 2-r2", "1-r1 1-r2"]),
+        (["1_0", "1_1", "2_1", "2_2"], ["1_0 1_1", "2_1 2_2"]),
+        (["r0/b-0", "r1/a-1", "r1/b-1"], ["r0/b-0 r1/b-1", "r1/a-1"]),
+        # Of one node each: those of a job lie beside its others.
+        (["n0-0", "n0-1", "n1-2", "n0-again-0"], ["n0-0 n0-1 n1-2", "n0-again-0"]),
+        (["x" * 99 + "9" * 5000 + "-0", "0", "1"], None),
         # Nothing tells two jobs of one folder apart.
         (["0", "1", "./0", "2"], ["0 1 2", "./0"]),
         (["/" * 2000 + "0", "/" * 2000 + "x/0", "/" * 2000 + "x/1"], None),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 _SEPARATOR = re.compile(r"[/\\]")
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,18}(?![0-9])")
 Path = tuple[str, ...]  # folders and the file's name
 
 
@@ -26,8 +27,9 @@ def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
     """Return the numbers of the traces of each job, in order of the traces given.
 
     Ranks of a job have as large a world. If a rank is there several times, ranks of one folder
-    belong together. What such folders hold belongs to a job that lacks it: to the first one whose
-    paths are the same but for that folder, or whose folders are, or else to the first.
+    belong together, and so do files of it whose names are the same but for the rank. What such
+    folders hold belongs to a job that lacks it: to the first one whose paths are the same but for
+    that folder, or whose folders are, or else to the first.
     """
     jobs, of_size = list[list[int]](), defaultdict[int, list[int]](list)
     for number, info in enumerate(infos):
@@ -38,8 +40,35 @@ def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
     paths = [_path_of(info.path) for info in infos]
     ranks = [info.rank for info in infos]
     for numbers in of_size.values():
+        names = names_without_rank([(paths[each][-1], ranks[each] or 0) for each in numbers])
+        for number, name in zip(numbers, names, strict=True):
+            paths[number] = (*paths[number][:-1], name)
         jobs += _by_folder(paths, ranks, numbers, 0)
     return sorted(jobs)
+
+
+def names_without_rank(files: Sequence[tuple[str, int]]) -> list[str]:
+    """Return names of files with `#` in place of the rank: `run1-rank#.json` of `run1-rank0.json`.
+
+    Where a number may be the rank or another one, that is chosen which more ranks have in common.
+
+    Args:
+        files: the name and the rank of each.
+    """
+    having = defaultdict[str, set[int]](set)
+    candidates = list[list[str]]()
+    for name, rank in files:
+        numbers = [each for each in _NUMBER.finditer(name) if int(each[0]) == rank]
+        by_number = [f"{name[: each.start()]}#{name[each.end() :]}" for each in numbers]
+        candidates.append([*reversed(by_number), name])  # the rank mostly comes last
+        for each in candidates[-1]:
+            having[each].add(rank)
+    return [max(each, key=lambda name: len(having[name])) for each in candidates]
+
+
+def name_of(path: str) -> str:
+    """Return the name of a file without its folders."""
+    return _path_of(path)[-1]
 
 
 def _path_of(text: str) -> Path:

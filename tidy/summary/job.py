@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..account.which_job import name_of, names_without_rank
 from ..jobs import (
     Clocks,
     GroupTime,
@@ -150,6 +151,8 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     is_sane = world_size <= MOST_RANKS and all(0 <= each < MOST_RANKS for each in given)
     missing = _missing(given, world_size) if is_sane else ()
     unknown = [_missing_text(given, missing, world_size)] if missing else []
+    if doubt := _why_not_one_run(ordered):
+        unknown.append(f"whether these ranks ran together is not known: {doubt}")
     compared = [each for each in ordered if is_sane and len(each.collectives)]
     why_not = "their numbers are those of no job" if not is_sane else _why_not_compared(ordered)
     if why_not:
@@ -205,6 +208,25 @@ def _missing_text(given: Sequence[int], missing: Sequence[int], world_size: int)
 
 def _unknown(ranks: int) -> str:
     return f"whether others wait for {'it' if ranks == 1 else 'them'} is not known"
+
+
+def _why_not_one_run(summaries: Sequence[Summary]) -> str:
+    """Say which names of files speak for several runs; "" if none do.
+
+    Names that differ by more than the rank do so by the node as well, which then has them alone.
+    """
+    files = [(name_of(each.run.path), each.run.rank or 0) for each in summaries]
+    hosts = dict[str, list[str]]()
+    for name, each in zip(names_without_rank(files), summaries, strict=True):
+        hosts.setdefault(name, []).append(each.host)
+    if len(hosts) < 2 or any(len(each) < 2 for each in hosts.values()):
+        return ""
+    known = {host for each in hosts.values() for host in each if host}
+    if len(known) == sum(len(set(each)) for each in hosts.values()):
+        return ""
+    first, second, *others = sorted(hosts)
+    more = f" and {len(others):,} more" if others else ""
+    return f"files are called {first} and {second}{more}"
 
 
 def _why_not_compared(summaries: Sequence[Summary]) -> str:
