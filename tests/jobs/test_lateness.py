@@ -207,3 +207,12 @@ def test_of_two_links_one_that_is_slower_by_far_is_found(
     for link in links:
         assert link.transfer_ns / link.usual_ns == pytest.approx(slower, rel=0.05)
         assert link.others == 1
+
+
+def test_the_one_link_among_nodes_is_not_compared_with_those_within() -> None:
+    matched = match(tensor_and_data(16, 4, slow={("tp", 1): 4.0}).tables())
+    waits = waits_of(matched, align(matched))
+    hosts = dict(enumerate(["a"] * 6 + ["b"] * 10))
+    assert slow_links(matched, waits, hosts) == []
+    assert [each.ranks for each in slow_links(matched, waits)] == [(4, 5, 6, 7)]
+    assert slow_links(matched, waits, dict.fromkeys(range(16), "a")) == slow_links(matched, waits)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..trace.intervals import repeated
 from .matching import Matched
 from .stretches import medians
-from .table import Floats
+from .table import Floats, Ints
 from .waits import MemberWaits
 
 # A link is slow from so much longer a transfer on: topologies make some per cent.
@@ -17,7 +18,7 @@ _LONGER = 1.3
 _MOST_JITTER = 6.0
 _FEWEST_LINKS = 3
 # Of two links it is not known which one is as it should be. So the slow one has to be slower by
-# far, in most of its transfers than the other in most of its own, and to lie on as many nodes.
+# far, in most of its transfers than the other in most of its own, and to lie on known nodes.
 _FAR_LONGER = 2.0
 _FEWEST_COLLECTIVES = 5
 _ALIKE = 1.15  # links as slow as another one are so by the topology, such as those among nodes
@@ -74,10 +75,11 @@ def bandwidth(matched: Matched, waits: MemberWaits) -> Floats:
 def slow_links(
     matched: Matched, waits: MemberWaits, hosts: Mapping[int, str] | None = None
 ) -> list[SlowLink]:
-    """Find the links that are slow, the slowest first.
+    """Find the links that are slow, the slowest first, each among those on as many nodes.
 
     Args:
-        hosts: the node of each rank, "" if unknown. Without it two links are not compared.
+        hosts: the node of each rank, "" if unknown. Without them two links are not compared, and
+            more whatever their nodes.
     """
     speed = bandwidth(matched, waits)
     some = np.flatnonzero(np.isfinite(speed))
@@ -94,7 +96,8 @@ def slow_links(
     times, begin = waits.transfer_ns[some][order], np.append(0, np.cumsum(size))
     of_link = medians(times, begin)
     example = some[order[begin[:-1]]]
-    kinds, kind = np.unique(links[:3], axis=1, return_inverse=True)
+    nodes = _nodes(matched, example, hosts or {})
+    kinds, kind = np.unique(np.vstack([links[:3], nodes]), axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     found = []
     for number in range(kinds.shape[1]):
@@ -104,12 +107,13 @@ def slow_links(
         usual = float(np.median(of_link[mine]))
         if len(mine) < _FEWEST_LINKS:
             quick, slower = mine[np.argsort(of_link[mine], kind="stable")].tolist()
-            both = [_members(matched, int(example[each])) for each in (quick, slower)]
             # The first quarter of the one, and the last of the other: times ascend in each link.
             first, last = begin[slower] + size[slower] // 4, begin[quick + 1] - 1 - size[quick] // 4
             is_far = times[first] >= _FAR_LONGER * times[last]
             usual = float(of_link[quick])
-            slow = (mine == slower) & is_far & _lie_alike(both, hosts or {})
+            both = {_members(matched, int(example[each])) for each in (quick, slower)}
+            is_far &= len(both) == 2  # and not both ways of one
+            slow = (mine == slower) & is_far & (nodes[slower] > 0)
         else:
             spread = 1.4826 * float(np.median(np.abs(of_link[mine] - usual)))
             slow = of_link[mine] > max(_LONGER * usual, usual + _MOST_JITTER * spread)
@@ -128,10 +132,15 @@ def slow_links(
     return sorted(found, key=lambda each: -each.transfer_ns / each.usual_ns)
 
 
-def _lie_alike(links: Sequence[tuple[int, ...]], hosts: Mapping[int, str]) -> bool:
-    """Tell whether links are known to have their ranks on as many nodes each."""
-    nodes = [{hosts.get(rank, "") for rank in ranks} for ranks in links]
-    return all(nodes) and "" not in set.union(*nodes) and len(set(map(len, nodes))) == 1
+def _nodes(matched: Matched, collectives: Ints, hosts: Mapping[int, str]) -> Ints:
+    """Count the nodes of each of some collectives, 0 for all if one is not known; shape (n,)."""
+    names = [hosts.get(rank, "") for rank in matched.ranks.tolist()]
+    if "" in names:
+        return np.zeros(len(collectives), np.int64)
+    known, host = np.unique(names, return_inverse=True)
+    which, member = repeated(matched.count[collectives], matched.first[collectives])
+    pairs = np.unique(which.astype(np.int64) * len(known) + host.reshape(-1)[matched.place[member]])
+    return np.bincount(pairs // len(known), minlength=len(collectives))
 
 
 def _members(matched: Matched, collective: int) -> tuple[int, ...]:
