@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 from job_maker import JobOptions, make_job
 
 from tidy.reducing.dask_pool import DaskPool
+from tidy.reducing.pool import FileCall, LostCall
+from tidy.reducing.rank import forget
 
 from ..cli.command import ROOT, tidy
 from ..environment import environment
@@ -239,3 +242,70 @@ def test_a_worker_that_is_killed(job: Path, tmp_path: Path, is_once: bool) -> No
     ]
     (line,) = [line for line in result.err.splitlines() if "rank-0002" in line]
     assert "KilledWorker" in line
+
+
+# A scheduler and two workers, each a process of its own that nobody starts again.
+_PARTS = {
+    "scheduler": "--host 127.0.0.1 --port 0 --no-dashboard --scheduler-file FILE",
+    "worker": "--scheduler-file FILE --nthreads 1 --no-nanny --no-dashboard",
+}
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[tuple[str, dict[str, list[subprocess.Popen[bytes]]]]]:
+    """The address of such a cluster, and its processes."""
+    started: dict[str, list[subprocess.Popen[bytes]]] = {"scheduler": [], "worker": []}
+    file = tmp_path / "scheduler.json"
+    for part in ("scheduler", "worker", "worker"):
+        words = _PARTS[part].replace("FILE", str(file)).split()
+        command = [sys.executable, "-m", f"distributed.cli.dask_{part}", *words]
+        changed = environment() | {"PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=changed)
+        started[part].append(process)
+        while not file.exists() and process.poll() is None:
+            time.sleep(0.1)
+    address: str = json.loads(file.read_text("utf-8"))["address"]
+    with distributed.Client(address, set_as_default=False) as client:
+        client.wait_for_workers(2)
+    yield address, started
+    for process in (*started["worker"], *started["scheduler"]):
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [("scheduler", "its scheduler no longer answers"), ("worker", "it has had no worker for 1 s")],
+)
+def test_of_a_cluster_that_is_lost_what_was_read_is_kept(
+    part: str, why: str, parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]]
+) -> None:
+    address, processes = parts
+    both = [FileCall(path, forget, ()) for path in ("read", "not read")]
+    timeouts = {"distributed.comm.timeouts.connect": "1s"}
+    with DaskPool(address) as pool, dask.config.set(timeouts):
+        assert list(pool.run(both[:1], lambda _: None)) == [(0, None)]
+        for process in processes[part]:
+            process.kill()
+        lost = LostCall(why, is_of_cluster=True)
+        assert sorted(pool.run(both, lambda _: None)) == [(0, None), (1, lost)]
+
+
+def test_files_that_a_lost_cluster_did_not_read_are_one_line(
+    job: Path, parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]], tmp_path: Path
+) -> None:
+    address, processes = parts
+    rules, (scheduler,) = tmp_path / "deadly.py", processes["scheduler"]
+    text = _DEADLY.replace('os.environ["TIDY_DEADLY"]', "''").replace(
+        'os.environ["TIDY_ASKS"]', "0"
+    )
+    rules.write_text(text.replace("os.getpid(), signal", f"{scheduler.pid}, signal"), "utf-8")
+    more = ["--patterns", str(rules), "--format", "json", "--scheduler", address]
+    result = tidy("report", "runs", *more, cwd=job.parent)
+    assert result.code == 2
+    (line,) = [line for line in result.err.splitlines() if "truth.json" not in line]
+    assert line.startswith("tidy: the cluster was lost: its scheduler no longer answers; ")
+    said = json.loads(result.out)
+    read, not_read = len(said["traces"]), len(said["unreadable"])
+    assert f"; {not_read} file" in line
+    assert read + not_read >= 4

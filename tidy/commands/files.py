@@ -37,6 +37,7 @@ class InputFiles:
         skipped: the files of each folder that are not traces.
         links: by folder, or path of what was asked for itself, the file that is read and further
             links to it, or to others that are read.
+        lost: those that are unreadable since a cluster was lost, all for one reason.
         lost_links: how many links of each folder lead nowhere.
         jobs: how many worker processes read files, or a large one; 1 for none.
     """
@@ -46,6 +47,7 @@ class InputFiles:
     unreadable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     links: dict[str, list[str]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
     lost_links: dict[str, int] = field(default_factory=dict)
     jobs: int = 1
     _taken: list[tuple[str, str]] = field(default_factory=list)
@@ -98,6 +100,11 @@ class InputFiles:
         else:
             self.unreadable[name or path] = not_a_trace(path) or problem
 
+    def lose(self, path: str, problem: str) -> None:
+        """Note why a file was not read, as were others for the same reason."""
+        self.lost.append(path)
+        self.unreadable[path] = problem
+
     def take_read(self, paths: Iterable[str]) -> None:
         """Note which files were read."""
         read = set(paths)
@@ -116,12 +123,21 @@ class InputFiles:
             if all(found_in != folder for _, found_in in self.files):
                 self.unreadable[folder] = "a folder without traces that tidy can read"
             else:
-                names = [Path(each).name for each in others[:_MOST_NAMED]]
-                names += ["..."] * (len(others) > _MOST_NAMED)
                 what = f"{len(others):,} other JSON file(s) or databases left out, no traces"
-                say(f"{folder}: {what}: {', '.join(names)}")
+                say(f"{folder}: {what}: {_some_names(others)}")
+        if self.lost:
+            not_read = f"{count_text(len(self.lost), 'file')} not read: {_some_names(self.lost)}"
+            say(f"{self.unreadable[self.lost[0]]}; {not_read}")
+        lost = set(self.lost)
         for path, problem in self.unreadable.items():
-            say(f"{path}: {problem}")
+            if path not in lost:
+                say(f"{path}: {problem}")
+
+
+def _some_names(paths: Sequence[str]) -> str:
+    """Return the names of the first files of some."""
+    names = [Path(each).name for each in paths[:_MOST_NAMED]]
+    return ", ".join([*names, "..."] if len(paths) > _MOST_NAMED else names)
 
 
 def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:

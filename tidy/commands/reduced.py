@@ -66,7 +66,10 @@ def read_reduced(
     ):
         reduced = reduce_files(paths, settings, pool, progress)
     for path, why in reduced.problems.items():
-        inputs.refuse(path, why.text, is_foreign=why.is_foreign)
+        if why.is_of_cluster:
+            inputs.lose(path, f"the cluster was lost: {why.text}")
+        else:
+            inputs.refuse(path, why.text, is_foreign=why.is_foreign)
     inputs.take_read(reduced.read)
     for note in reduced.notes:
         say(note)

@@ -1,6 +1,7 @@
 """The same calls on the workers of a Dask cluster, which may be other machines.
 
 Dask itself starts a call anew if its worker dies, on another one, and gives up after some deaths.
+What it does not end is a call for which no worker is left, so that is looked at here.
 """
 
 from __future__ import annotations
@@ -8,17 +9,20 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from operator import itemgetter
 from typing import Any
 
 from ..errors import UsageError
 from ..readers.workers import without_interrupts
-from .pool import Answer, FileCall, LostCall, Watch, answer_of, in_a_line
+from .pool import Answer, FileCall, Here, LostCall, Watch, answer_of, in_a_line
 
 _TIMEOUTS = ("distributed.comm.timeouts.connect", "distributed.comm.timeouts.tcp")
 _MOST_DEATHS = 1  # of workers by one file, before it is given up
+_LOOKS_EACH_S = 0.02  # for answers, while none comes
+_ASKS_EACH_S = 1.0  # for the workers, meanwhile
 
 
 class DaskPool:
@@ -38,10 +42,14 @@ class DaskPool:
         except ImportError as error:
             what = "--dask and --scheduler need Dask; run: pip install 'torchtidy[dask]'"
             raise UsageError(what) from error
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # problems are our lines
+        for name in ("distributed", "distributed.client"):  # problems are our lines
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._scheduler, self._count = scheduler, count
         self._client: Any = None
         self._left = dict[str, Any]()  # futures of what calls left, by path
+        self._read = set[str]()  # the paths of files of which there was an answer
+        self._here = Here()
+        self._workers: _Workers | None = None
         self._opened = ExitStack()
 
     def __enter__(self) -> DaskPool:
@@ -67,25 +75,80 @@ class DaskPool:
         self._opened.close()
 
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
-        """Have workers call the functions."""
-        from distributed import as_completed
+        """Have workers call the functions.
 
-        number_of = {self._submit(call): number for number, call in enumerate(calls)}
-        lost = list[int]()
+        If the cluster is lost, this process does what is left to do of files that were read.
+        """
+        lost, left = list[int](), dict(enumerate(calls))
         watch([])
-        for future in as_completed(list(number_of), loop=self._client.loop):
-            number = number_of.pop(future)
-            if future.status == "error":
+        for number, future in self._futures(left):
+            if future.status != "finished":
                 lost.append(number)
-            else:
-                yield number, _answer_of(future)
-            watch([])
+                continue
+            for answer in self._answers_of(future):
+                del left[number]
+                self._read.add(calls[number].path)
+                yield number, answer
+                watch([])
         # Dask counts the death of a worker against all that waited there for their turn. Alone each
         # is given up for what it does itself.
         for number in lost:
             self._left.pop(calls[number].path, None)
-            yield number, _answer_of(self._submit(calls[number]))
-            watch([])
+            for _, future in self._futures({number: calls[number]}):
+                for answer in self._answers_of(future):
+                    del left[number]
+                    yield number, answer
+                    watch([])
+        for number, call in left.items():
+            if call.path not in self._read:
+                yield number, LostCall(self._gone(), is_of_cluster=True)
+                continue
+            for _, answer in self._here.run([call], lambda _: None):
+                yield number, answer
+                watch([])
+
+    def _futures(self, calls: Mapping[int, FileCall]) -> Iterator[tuple[int, Any]]:
+        """Yield the futures of calls as they are done, until the cluster is lost."""
+        from distributed import as_completed
+
+        if self._gone():
+            return
+        number_of = {self._submit(call): number for number, call in calls.items()}
+        done = as_completed(list(number_of), loop=self._client.loop)
+        while number_of and not self._gone():
+            batch = done.next_batch(block=False)
+            for future in batch:
+                yield number_of.pop(future), future
+            if not batch:
+                time.sleep(_LOOKS_EACH_S)
+
+    def _answers_of(self, future: Any) -> list[Any]:
+        """Return what a call gave, or `LostCall` if it died; nothing if the cluster is lost."""
+        from distributed import TimeoutError as TooLong  # in Python 3.10 no TimeoutError
+
+        while not self._gone():
+            # If the worker that has it dies it is called anew, for which one has to be left.
+            with suppress(TooLong):
+                return self._result_of(future)
+        return []
+
+    def _result_of(self, future: Any) -> list[Any]:
+        from distributed import TimeoutError as TooLong
+
+        try:
+            return [pickle.loads(future.result(_patience_s()))]  # noqa: S301 - our own function's
+        except TooLong:
+            raise
+        except Exception as error:  # KilledWorker, and what the cluster itself raises
+            if self._gone():
+                return []
+            return [LostCall(f"the processes that read it failed: {in_a_line(error)}")]
+
+    def _gone(self) -> str:
+        """Say why the cluster is lost; "" if it is not."""
+        if self._workers is None:
+            self._workers = _Workers(self._client)
+        return self._workers.why_gone()
 
     def _submit(self, call: FileCall) -> Any:
         # For no certain worker: if that one dies, Dask leaves a call with none for ever, although
@@ -94,6 +157,49 @@ class DaskPool:
         both = self._client.submit(_apply, self._left.pop(call.path, None), call, pure=False)
         self._left[call.path] = self._client.submit(itemgetter(1), both, pure=False)
         return self._client.submit(itemgetter(0), both, pure=False)
+
+
+class _Workers:
+    """Knows whether a cluster still has any.
+
+    One that starts workers when there are calls may have none at first, for as long as it takes.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._why = client, ""
+        self._asked_s, self._had_s = 0.0, 0.0
+
+    def why_gone(self) -> str:
+        """Say why there are none any more; "" if there are. It asks once in a while."""
+        if self._why:
+            return self._why
+        # A client that finds its scheduler again finds none of its calls there.
+        if self._client.status != "running":
+            self._why = "its scheduler no longer answers"
+            return self._why
+        now_s = time.monotonic()
+        if now_s - self._asked_s < _ASKS_EACH_S:
+            return ""
+        self._asked_s = now_s
+        if self._are_there():
+            self._had_s = now_s
+        elif self._had_s and now_s - self._had_s > _patience_s():
+            self._why = f"it has had no worker for {_patience_s():.0f} s"
+        return self._why
+
+    def _are_there(self) -> bool:
+        try:
+            return bool(self._client.nthreads())
+        except OSError:  # the connection breaks just now
+            return False
+
+
+def _patience_s() -> float:
+    """Return for how long Dask waits for the other side of a connection."""
+    import dask.config
+    from dask.utils import parse_timedelta
+
+    return float(parse_timedelta(dask.config.get(_TIMEOUTS[0])))
 
 
 def _start_cluster(count: int | None, opened: ExitStack) -> Any:
@@ -165,13 +271,6 @@ def _connect(cluster: Any) -> Any:
 
     # It waits as long as Dask's configuration says: comm.timeouts.connect, by default 30 s.
     return Client(cluster, set_as_default=False)
-
-
-def _answer_of(future: Any) -> Any:
-    try:
-        return pickle.loads(future.result())  # noqa: S301 - what our own function gave
-    except Exception as error:  # KilledWorker, and what the cluster itself raises
-        return LostCall(f"the processes that read it failed: {in_a_line(error)}")
 
 
 def _apply(before: Any, call: FileCall) -> tuple[bytes, Any]:

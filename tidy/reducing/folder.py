@@ -237,7 +237,9 @@ class _Work:
             for number, given in pool.run(calls, watch):
                 answer = given
                 if isinstance(given, LostCall):
-                    answer = Problem(given.why, traceback=given.traceback)
+                    answer = Problem(
+                        given.why, traceback=given.traceback, is_of_cluster=given.is_of_cluster
+                    )
                 if isinstance(answer, Problem):
                     self._result.problems[paths[number]] = answer
                 else:

@@ -57,10 +57,12 @@ class LostCall:
     Attributes:
         why: in words.
         traceback: of what the function raised; "" if it did not.
+        is_of_cluster: whether no worker is left, which is no fault of the file.
     """
 
     why: str
     traceback: str = ""
+    is_of_cluster: bool = False
 
 
 Answer = tuple[int, Any]  # the number of a call, and its answer

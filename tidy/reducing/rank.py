@@ -95,12 +95,14 @@ class Problem:
         is_foreign: whether it could be read, and is no trace.
         is_usage: whether the options ask for what it does not have.
         traceback: of what was raised; "" if it is a fault of the file.
+        is_of_cluster: whether what should have read it was lost, with that of all other files.
     """
 
     text: str
     is_foreign: bool = False
     is_usage: bool = False
     traceback: str = ""
+    is_of_cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)
