@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidy.trace.tree import build_tree
+from tidy.trace.tree import build_tree, order_by_start
 
 # (start, duration, thread, thread of the forward)
 _EVENTS = st.lists(
@@ -21,11 +21,12 @@ def test_rows_are_depth_first_and_siblings_by_start(
     events: list[tuple[int, int, int, int]], coarse_clock: bool
 ) -> None:
     start, duration, thread, adopter = np.array(events, np.int64).reshape(-1, 4).T
-    tie = np.arange(len(start))
-    tree = build_tree(
-        start, duration, thread.astype(np.int32), tie, adopter.astype(np.int32), coarse_clock
-    )
-    order = tree.order.tolist()
+    tie = rows = np.arange(len(start))
+    threads = thread.astype(np.int32)
+    given = order_by_start(start, duration, threads, tie, rows)
+    columns = start[given], duration[given], threads[given], adopter.astype(np.int32)[given]
+    tree = build_tree(*columns, coarse_clock)
+    order = (given if tree.order is None else given[tree.order]).tolist()
     above = {row: order[up] if up >= 0 else -1 for row, up in zip(order, tree.parent, strict=True)}
     children: dict[int, list[int]] = {}
     for row in sorted(above, key=lambda row: (thread[row], start[row], row)):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tidy.trace.tree import Tree, build_tree
+from tidy.trace.tree import Tree, build_tree, order_by_start
 
 from .naive_tree import Span, replay, replay_coarse
 
@@ -42,17 +44,19 @@ def _build(spans: list[Span], coarse_clock: bool = False) -> Tree:
     def column(values: list[int], dtype: type[np.generic] = np.int64) -> np.ndarray:
         return np.array(values, dtype)
 
-    return build_tree(
-        column([span.start for span in spans]),
-        column([span.end - span.start for span in spans]),
-        column([span.thread for span in spans], np.int32),
-        column([span.tie for span in spans]),
-        column([span.forward for span in spans], np.int32),
-        coarse_clock,
-    )
+    start_ns = column([span.start for span in spans])
+    duration_ns = column([span.end - span.start for span in spans])
+    thread = column([span.thread for span in spans], np.int32)
+    adopter = column([span.forward for span in spans], np.int32)
+    tie = column([span.tie for span in spans])
+    given = order_by_start(start_ns, duration_ns, thread, tie, np.arange(len(spans)))
+    columns = (each[given] for each in (start_ns, duration_ns, thread, adopter))
+    tree = build_tree(*columns, coarse_clock)
+    return replace(tree, order=given if tree.order is None else given[tree.order])
 
 
 def _parents(tree: Tree, spans: list[Span]) -> dict[str, str | None]:
+    assert tree.order is not None
     names = [spans[row].name for row in tree.order.tolist()]
     above = [None if row < 0 else names[row] for row in tree.parent.tolist()]
     return dict(zip(names, above, strict=True))

@@ -91,9 +91,5 @@ def _outer_calls(trace: Trace, calls: Rows) -> NDArray[np.int32]:
     start, duration = trace.start_ns[calls], trace.duration_ns[calls]
     if not len(calls) or (start[1:] >= np.maximum.accumulate(start + duration)[:-1]).all():
         return np.full(len(calls), -1, np.int32)
-    numbers = np.arange(len(calls))
     alone = np.full(len(calls), -1, np.int32)
-    tree = build_tree(start, duration, np.zeros_like(alone), numbers, alone, coarse_clock=False)
-    parent = np.empty(len(calls), np.int32)
-    parent[tree.order] = np.where(tree.parent >= 0, tree.order[tree.parent], -1)
-    return parent
+    return build_tree(start, duration, np.zeros_like(alone), alone, coarse_clock=False).parent

@@ -18,6 +18,8 @@ def merged_ranks(trace: Trace) -> list[str]:
 
     Each runs operators, and their calls have the same correlations, or they mark the same steps.
     """
+    if len({track.pid for track in trace.tracks}) < 2:
+        return []
     with_ops = _by_process(trace, trace.rows_of_kind(EventKind.TorchOp)).keys()
     steps = trace.rows_named("ProfilerStep#*")
     by_number = (

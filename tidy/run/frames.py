@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace.links import innermost_open
-from ..trace.tree import build_tree
+from ..trace.tree import build_tree, order_by_start
 from .child.library import MODULE, MODULE_CALL, USER
 from .child.lines import AFRESH, OFF, ON, UNKNOWN, UNSURE
 
@@ -224,8 +224,9 @@ def long_lines(
     turns = np.unique(np.clip(turns, bounds_ns[0], bounds_ns[-1]))
     track = np.zeros(count, np.int32)
     tie = np.full(count, -1, np.int64)  # the longer one first
-    tree = build_tree(begun, ended - begun, track, tie, track - 1, coarse_clock=False)
-    opened, closed = began_ns[:, tree.order]
+    by_start = order_by_start(begun, ended - begun, track, tie, np.arange(count))
+    opened, closed = began_ns[:, by_start]
+    tree = build_tree(opened, closed - opened, track, track - 1, coarse_clock=False)
     inside = innermost_open(turns[:-1] + 1, np.arange(count), opened, closed, tree.parent)
     stack, since_ns = lines.at(turns[:-1])
     # What began after the line was reached was begun by it.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .blocks import empty_pages
 from .kinds import DEVICE_KINDS, EventKind
 from .links import Table, grouped, innermost_open, match_correlation
+
+_FEW_THREADS = 16
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
@@ -16,25 +19,27 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     it, or the tree row where the file has no call.
     """
     kind, start = table["kind"], table["start_ns"]
-    end = start + table["duration_ns"]
+    end = empty_pages(tree_count, np.int64)
+    np.add(start[:tree_count], table["duration_ns"][:tree_count], out=end)
     caller = np.full(len(kind), -1, np.int32)
     op_of = _ops_by_external_id(table, tree_count)
-    calls = np.flatnonzero(kind == EventKind.Runtime)
-    others = np.arange(tree_count, len(kind))
+    others = np.arange(tree_count, len(kind), dtype=np.int32)
+    calls = others[kind[others] == EventKind.Runtime]
     inside = others[~np.isin(kind[others], DEVICE_KINDS)]
     caller[inside] = _enclosing(inside, tree_count, table, end)
-    named = op_of[calls]
     slack_ns = 2000  # times in whole microseconds put a call up to this far outside its op
-    plausible = (named >= 0) & (start[calls] >= start[named] - slack_ns)
-    plausible &= (start[calls] <= end[named] + slack_ns) & (caller[calls] < 0)
-    caller[calls[plausible]] = named[plausible]
+    named = calls[(op_of[calls - tree_count] >= 0) & (caller[calls] < 0)]
+    op, began = op_of[named - tree_count], start[named]
+    plausible = (began >= start[op] - slack_ns) & (began <= end[op] + slack_ns)
+    caller[named[plausible]] = op[plausible]
 
-    device = np.flatnonzero(np.isin(kind, DEVICE_KINDS) & (kind != EventKind.DeviceAnnotation))
+    device = others[np.isin(kind[others], DEVICE_KINDS)]
+    device = device[kind[device] != EventKind.DeviceAnnotation]
     correlation = table["correlation"]
     found = match_correlation(correlation[device], start[device], correlation[calls], start[calls])
-    caller[device] = np.append(calls, -1)[found]
+    caller[device] = np.append(calls, np.int32(-1))[found]
     loose = device[caller[device] < 0]
-    caller[loose] = op_of[loose]
+    caller[loose] = op_of[loose - tree_count]
     loose = loose[caller[loose] < 0]
     if len(loose) and len(flows["flow_id"]):
         _follow_flows(caller, loose, flows, table, tree_count, end)
@@ -42,40 +47,47 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
 
 
 def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int32]:
-    """For each row outside the tree the op that its External id names, -1 for none.
+    """For each row outside the tree the op that its External id names, -1 for none; shape
+    (rows - tree_count,).
 
     Until 2024 Runtime and device rows without an op carried their own correlation there; where it
     equals the correlation it is not believed.
     """
     ids = table["external_id"]
-    ops = np.flatnonzero(ids[:tree_count] != 0)
-    result = np.full(len(ids), -1, np.int32)
-    if not len(ops):
-        return result
-    ops = ops[np.argsort(ids[ops], kind="stable")]
-    at = np.minimum(np.searchsorted(ids[ops], ids[tree_count:]), len(ops) - 1)
-    same = (ids[ops][at] == ids[tree_count:]) & (ids[tree_count:] != 0)
-    same &= ids[tree_count:] != table["correlation"][tree_count:]
-    result[tree_count:] = np.where(same, ops[at], -1)
-    return result
+    wanted, of_ops = ids[tree_count:], ids[:tree_count]
+    none = np.full(len(wanted), -1, np.int32)
+    ops = np.flatnonzero(of_ops).astype(np.int32)
+    if not len(ops) or not wanted.any():
+        return none
+    ops = ops[np.argsort(of_ops[ops], kind="stable")]
+    known = of_ops[ops]
+    at = np.minimum(np.searchsorted(known, wanted), len(ops) - 1)
+    same = (known[at] == wanted) & (wanted != 0)
+    same &= wanted != table["correlation"][tree_count:]
+    return np.where(same, ops[at], none)
 
 
 def _enclosing(
-    rows: NDArray[np.int64], tree_count: int, table: Table, end: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    rows: NDArray[np.int32], tree_count: int, table: Table, end: NDArray[np.int64]
+) -> NDArray[np.int32]:
     """The innermost tree row open on the same thread when each row starts."""
     start, track, parent = table["start_ns"], table["track_id"], table["parent"]
-    found = np.full(len(rows), -1, np.int64)
-    by_thread, of_thread = grouped(track[:tree_count]), grouped(track[rows])
+    found = np.full(len(rows), -1, np.int32)
+    of_thread = grouped(track[rows])
+    # A pass over the tree for each of few threads takes less memory than all its rows by thread.
+    by_thread = grouped(track[:tree_count]) if len(of_thread) > _FEW_THREADS else None
     for thread, mine in of_thread.items():
-        thread_rows = by_thread.get(thread, np.empty(0, np.int64))
+        if by_thread is not None:
+            thread_rows = by_thread.get(thread, rows[:0]).astype(np.int32)
+        else:
+            thread_rows = np.flatnonzero(track[:tree_count] == thread).astype(np.int32)
         found[mine] = innermost_open(start[rows[mine]], thread_rows, start, end, parent)
     return found
 
 
 def _follow_flows(
     caller: NDArray[np.int32],
-    loose: NDArray[np.int64],
+    loose: NDArray[np.int32],
     flows: Table,
     table: Table,
     tree_count: int,

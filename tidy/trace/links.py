@@ -60,7 +60,7 @@ def match_correlation(
 
 def innermost_open(
     times_ns: NDArray[np.int64],
-    thread_rows: Rows,
+    thread_rows: NDArray[np.integer[Any]],
     start_ns: NDArray[np.int64],
     end_ns: NDArray[np.int64],
     parent: NDArray[np.int32],
@@ -74,10 +74,13 @@ def innermost_open(
     """
     if not len(thread_rows):
         return np.full(len(times_ns), -1, np.int64)
+    starts_ns = start_ns[thread_rows]
     # Rows are depth-first; what hangs under another thread may stand before what started earlier.
-    by_start = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
-    # At -1, where nothing has begun, stands the last.
-    last = np.append(by_start, -1)[count_upto(start_ns[by_start], times_ns) - 1]
+    if (starts_ns[1:] < starts_ns[:-1]).any():
+        by_start = np.argsort(starts_ns, kind="stable")
+        thread_rows, starts_ns = thread_rows[by_start], starts_ns[by_start]
+    at = count_upto(starts_ns, times_ns) - 1
+    last = np.where(at < 0, np.int64(-1), thread_rows[at])
     return nearest_open(last, times_ns, end_ns, parent)
 
 
@@ -134,7 +137,9 @@ def _climb(
     return np.where(rows == count, -1, rows)
 
 
-def find_forward_threads(table: Table, tree_rows: Rows, flows: Table) -> dict[int, int]:
+def find_forward_threads(
+    table: Table, tree_rows: NDArray[np.int32], flows: Table
+) -> dict[int, int]:
     """Tell which track each of PyTorch's small ids of threads (`Fwd thread id`) stands for.
 
     A backward op names its forward by (small id, sequence number). The arrows of the file tell the
@@ -160,7 +165,9 @@ def find_forward_threads(table: Table, tree_rows: Rows, flows: Table) -> dict[in
     return {small_id: counts.most_common(1)[0][0] for small_id, counts in votes.items() if counts}
 
 
-def _backward_arrows(table: Table, tree_rows: Rows, flows: Table) -> Iterator[tuple[int, int]]:
+def _backward_arrows(
+    table: Table, tree_rows: NDArray[np.int32], flows: Table
+) -> Iterator[tuple[int, int]]:
     """(index among `tree_rows` of a backward op, track of its forward) for each `fwdbwd` arrow."""
     drawn = flows["is_backward"]
     ids, is_end = flows["flow_id"][drawn], flows["is_end"][drawn]

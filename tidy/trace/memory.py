@@ -48,15 +48,15 @@ class MemoryTable:
         return MemoryTable(*(getattr(self, name)[wanted] for name in MEMORY_COLUMNS))
 
 
-def memory_table(
-    columns: Mapping[str, NDArray[np.int64]], new_row: NDArray[np.int64]
-) -> MemoryTable:
-    """Return the table of a trace, by row; `new_row` has the place of each row that a
-    reader gave.
-    """
-    rows = new_row[columns["row"]] if len(columns["row"]) else columns["row"]
-    order = np.argsort(rows, kind="stable")
-    parts = [rows[order], *(columns[name][order] for name in list(MEMORY_COLUMNS)[1:])]
+def memory_table(columns: Mapping[str, NDArray[np.int64]], order: NDArray[np.int32]) -> MemoryTable:
+    """Return the table of a trace, by row; `order` has for each row the one that a reader gave."""
+    rows = columns["row"]
+    if len(rows):
+        new_row = np.empty(len(order), np.int32)
+        new_row[order] = np.arange(len(order), dtype=np.int32)
+        rows = new_row[rows].astype(np.int64)
+    by_row = np.argsort(rows, kind="stable")
+    parts = [rows[by_row], *(columns[name][by_row] for name in list(MEMORY_COLUMNS)[1:])]
     for part in parts:
         part.setflags(write=False)
     return MemoryTable(*parts)

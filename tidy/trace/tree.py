@@ -25,7 +25,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,52 +39,88 @@ class Tree:
     """The tree of n events, each column of shape (n,).
 
     Attributes:
-        order: the input row of each depth-first row.
+        order: the given row of each depth-first row; None if all stay where they are.
         parent: the parent of each depth-first row, -1 for roots.
         subtree_end: the row after the last descendant of each depth-first row.
     """
 
-    order: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    subtree_end: NDArray[np.int32]
+    order: Rows | None
+    parent: Rows
+    subtree_end: Rows
+
+
+def order_by_start(
+    start_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
+    thread: NDArray[np.int32],
+    tie: NDArray[np.int64],
+    rows: NDArray[np.integer[Any]],
+) -> Rows:
+    """Return the given rows by thread, and those of each thread in the order of their starts.
+
+    Args:
+        start_ns, duration_ns, thread: columns of all rows; threads have numbers from 0 on.
+        tie: order among equal starts (`Ev Idx`), a column of all rows; where any of `rows` has a
+            negative one, the longer event is first.
+        rows: shape (n,), ascending.
+    """
+    has_ties = not len(rows) or int(tie[rows].min()) >= 0
+    order = rows.astype(np.int32)
+    keys = thread[order]
+    # A sort of 16 bits is linear, and few traces have more threads.
+    narrow = keys.astype(np.uint16) if keys.max(initial=0) < 1 << 16 else keys
+    bounds = np.append(0, np.cumsum(np.bincount(keys)))
+    if np.count_nonzero(np.diff(bounds)) > 1:
+        order = order[np.argsort(narrow, kind="stable")]
+    del keys, narrow
+    for first, last in pairwise(bounds[np.diff(bounds, prepend=-1) > 0].tolist()):
+        mine = order[first:last]
+        mine = mine[np.argsort(start_ns[mine], kind="stable")]
+        is_equal = np.diff(start_ns[mine]) == 0
+        tied = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))
+        own = mine[tied]
+        rank = tie[own] if has_ties else -duration_ns[own]
+        mine[tied] = own[np.lexsort((rank, start_ns[own]))]
+        order[first:last] = mine
+    return order
 
 
 def build_tree(
     start_ns: NDArray[np.int64],
     duration_ns: NDArray[np.int64],
     thread: NDArray[np.int32],
-    tie: NDArray[np.int64],
     adopter: NDArray[np.int32],
     coarse_clock: bool,
 ) -> Tree:
     """Build the forest of all threads.
 
     Args:
-        start_ns, duration_ns, thread: shape (n,); threads have numbers from 0 on.
-        tie: order among equal starts (`Ev Idx`); where any is negative, the longer event is first.
+        start_ns, duration_ns, thread: shape (n,), in the order that `order_by_start` gives.
         adopter: for an op of a backward pass the thread of its forward, else -1.
         coarse_clock: times are whole microseconds, so an event that ends where the next starts is
             over, unless that next one ends no later.
     """
-    rank = tie if not len(tie) or int(tie.min()) >= 0 else -duration_ns
-    order = np.lexsort((rank, start_ns, thread))
-    starts, ends = start_ns[order], (start_ns + duration_ns)[order]
-    parent = np.empty(len(order), np.int32)
-    subtree_end = np.empty(len(order), np.int32)
-    bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
+    ends_ns = start_ns + duration_ns
+    parent = np.empty(len(start_ns), np.int32)
+    subtree_end = np.empty(len(start_ns), np.int32)
+    bounds = np.flatnonzero(np.diff(thread, prepend=-1, append=-1))
     spans = list(pairwise(bounds.tolist()))
     for first, last in spans:
-        above, after = _nest(starts[first:last], ends[first:last], coarse_clock)
-        parent[first:last] = np.where(above < 0, -1, above + first)
-        subtree_end[first:last] = after + first
-    hung = _adopt(spans, starts, ends, parent, thread[order], adopter[order])
+        depth, after = _nest(start_ns[first:last], ends_ns[first:last], coarse_clock)
+        above = _parents(depth)
+        above[above >= 0] += first
+        after += first
+        parent[first:last], subtree_end[first:last] = above, after
+        del depth, above, after  # of many events; those of the next thread need room, too
+    hung = _adopt(spans, start_ns, ends_ns, parent, thread, adopter)
     if len(hung):
-        return _lay_out(order, starts, thread[order], parent, subtree_end, hung)
-    return Tree(order, parent, subtree_end)
+        del ends_ns
+        return _lay_out(start_ns, thread, parent, subtree_end, hung)
+    return Tree(None, parent, subtree_end)
 
 
 def _nest(starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool) -> tuple[Rows, Rows]:
-    """Return `parent` (-1: a root) and `subtree_end` of the events of one thread, by start."""
+    """Return `depth` and `subtree_end` of the events of one thread, by start."""
     count = len(starts)
     # What ended before this is over; on a coarse clock also what ends where a longer one starts.
     lasting = ends > starts
@@ -93,13 +129,15 @@ def _nest(starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool) -> t
     lasting[:-1] &= ends[:-1] >= limits[1:]
     lasting[-1:] = False
     rows = np.flatnonzero(lasting).astype(np.int32)
+    lasts_until = _close(rows, ends, limits)
+    del limits
     closed = np.arange(1, count + 1, dtype=np.int32)
-    closed[rows] = lasts_until = _close(rows, ends, limits)
+    closed[rows] = lasts_until
     # How many events are open when each one starts: what was opened less what was closed.
     depth = np.cumsum(lasting, dtype=np.int32)
     depth -= lasting
     depth -= np.cumsum(np.bincount(lasts_until, minlength=count + 1), dtype=np.int32)[:count]
-    return _parents(depth), closed
+    return depth, closed
 
 
 def _close(rows: Rows, ends: NDArray[np.int64], limits: NDArray[np.int64]) -> Rows:
@@ -208,11 +246,10 @@ def _open_at(
 
 
 def _lay_out(
-    order: NDArray[np.int64],
     starts: NDArray[np.int64],
     thread: NDArray[np.int32],
-    parent: NDArray[np.int32],
-    subtree_end: NDArray[np.int32],
+    parent: Rows,
+    subtree_end: Rows,
     hung: NDArray[np.int64],
 ) -> Tree:
     """Number rows depth-first when subtrees of one thread hang under events of another.
@@ -224,27 +261,28 @@ def _lay_out(
         subtree_end: as it is without them.
         hung: the rows that hang under another thread, ascending.
     """
-    count = len(order)
-    rows = np.arange(count)
+    count = len(starts)
+    rows = np.arange(count, dtype=np.int32)
     before = _places(hung, starts, thread, parent, subtree_end)
     # Of those in one place the ones that hang deeper come first; what is deeper has a larger row.
     by_place = np.lexsort((hung, starts[hung], -parent[hung], before))
     hung, before = hung[by_place], before[by_place]
     size = subtree_end - rows
     _add_above(size, parent, hung)
-    inserted = np.append(0, np.cumsum(size[hung]))
-    inserted_before = inserted[np.searchsorted(before, rows, side="right")]
+    inserted = np.append(0, np.cumsum(size[hung])).astype(np.int32)
+    inserted_before = np.repeat(inserted, np.diff(before, prepend=0, append=count))
     is_root = parent < 0
     is_root[hung] = True
     roots = np.flatnonzero(is_root)
-    root_of = np.cumsum(is_root) - 1  # an index into `roots`
+    root_of = np.cumsum(is_root, dtype=np.int32)  # an index into `roots`
+    root_of -= 1
     # Roots keep their order by thread. Position and row differ by as much in all of a subtree, but
     # for what is inserted.
-    stay = roots[parent[roots] < 0]
-    shift = np.zeros(len(roots), np.int64)
+    is_known = parent[roots] < 0
+    stay = roots[is_known]
+    shift = np.zeros(len(roots), np.int32)
     shift[root_of[stay]] = np.cumsum(size[stay]) - size[stay] - stay - inserted_before[stay]
     above, at = root_of[parent[hung]], np.arange(len(hung))
-    is_known = parent[roots] < 0
     while len(at):
         ready = at[is_known[above[at]]]
         at = at[~is_known[above[at]]]
@@ -252,12 +290,15 @@ def _lay_out(
         position = before[ready] + inserted[ready] + shift[above[ready]]
         shift[root_of[own]] = position - own - inserted_before[own]
         is_known[root_of[own]] = True
-    position = rows + inserted_before + shift[root_of]
-    new_order = np.empty(count, np.int64)
+    position = shift[root_of]
+    position += inserted_before
+    position += rows
+    del inserted_before, root_of
+    new_order = np.empty(count, np.int32)
     new_order[position] = rows
-    moved = np.append(position, -1).astype(np.int32)  # the last for a parent of -1
-    end = (rows + size[new_order]).astype(np.int32)
-    return Tree(order[new_order], moved[parent[new_order]], end)
+    moved = np.append(position, np.int32(-1))  # the last for a parent of -1
+    rows += size[new_order]
+    return Tree(new_order, moved[parent[new_order]], rows)
 
 
 def _places(
@@ -287,10 +328,10 @@ def _places(
     return np.where(child < before, subtree_end[np.minimum(child, len(parent) - 1)], before)
 
 
-def _add_above(size: NDArray[np.int64], parent: NDArray[np.int32], hung: NDArray[np.int64]) -> None:
+def _add_above(size: Rows, parent: NDArray[np.int32], hung: NDArray[np.int64]) -> None:
     """Add the size of each hung row to all rows above it."""
     rows, which = np.unique(parent[hung], return_inverse=True)
-    sizes = np.zeros(len(rows), np.int64)
+    sizes = np.zeros(len(rows), np.int32)
     np.add.at(sizes, which, size[hung])
     while len(rows):
         np.add.at(size, rows, sizes)
