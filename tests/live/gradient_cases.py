@@ -5,6 +5,7 @@ from .checkpoint_cases import CHECKPOINT_CASES
 from .cleared_cases import CLEARED_CASES
 from .evaluation_cases import EVALUATION_CASES
 from .look_alikes import LookAlike
+from .lookup_cases import LOOKUP_CASES, LOOKUP_LOOK_ALIKES
 from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
 from .number_cases import NUMBER_CASES, NUMBER_LOOK_ALIKES
 
@@ -164,6 +165,7 @@ _ALL = "mean = torch.cat(seen).mean(0)  #!"
 GRADIENT_CASES = [
     *LOOP_CASES,
     *CHECKPOINT_CASES,
+    *LOOKUP_CASES,
     *CLEARED_CASES,
     *EVALUATION_CASES,
     *NUMBER_CASES,
@@ -230,6 +232,7 @@ GRADIENT_CASES = [
 
 GRADIENT_LOOK_ALIKES = [
     *LOOP_LOOK_ALIKES,
+    *LOOKUP_LOOK_ALIKES,
     *NUMBER_LOOK_ALIKES,
     LookAlike(
         "TDY108",

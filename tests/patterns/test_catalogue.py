@@ -61,6 +61,7 @@ _RELEASED = {
     "TDY412": "growing-steps",
     "TDY413": "rare-work-each-step",
     "TDY414": "number-by-number",
+    "TDY415": "one-hot-product",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",

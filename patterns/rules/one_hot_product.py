@@ -1,0 +1,206 @@
+"""TDY415: a one-hot tensor that a matrix is multiplied with, to look up its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tidy.finding import FixPlace
+from tidy.savings import Edit
+from tidy.trace import Capability, Event, Location, Rows, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import Match, Matches, Pattern
+from ..evidence.device import launches
+from ..evidence.device.autograd import backward_of
+from ..evidence.fixes import edits
+from ..evidence.python import places
+from ..evidence.python.op_names import VIEWS, aten
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import EASY_WARNING, Option, warning_share
+
+_ONE_HOT, _SCATTER = "aten::one_hot", "aten::scatter_"
+_CASTS = aten("to _to_copy type_as contiguous clone")
+_BETWEEN = _CASTS | VIEWS
+# Where each product has its two factors, and which dim of the second one is summed over.
+_PRODUCTS = {
+    "aten::matmul": (0, 1, 0), "aten::mm": (0, 1, 0), "aten::linear": (0, 1, 1),
+    "aten::addmm": (1, 2, 0),
+}  # fmt: skip
+# What stays of `classes` numbers for each row: with backward, 64 columns and one thread 0.38 where
+# there were 64 classes, 0.24 where there were 200, and 0.03 where there were 2,000.
+_LEFT_AT_BEST, _LEFT_AT_WORST = (0.02, 8), (0.15, 24)
+
+_MADE = "aten::one_hot 90us | long[32], =512\naten::to 90us | long[32, 512]\n"
+_SCATTERED = "aten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
+_PRODUCT = "aten::matmul 90us | float[32, 512], float[512, 16]\n"
+_TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
+    "autograd::engine::evaluate_function: MmBackward0",
+    under("MmBackward0 seq=4/1", "aten::mm 90us | {}"),
+)
+
+
+class OneHotProduct(Pattern):
+    """A matrix is multiplied with a one-hot tensor, which looks up its rows.
+
+    What it does: It finds `F.one_hot`, or `scatter_` of one number, with nothing but casts and
+    views between it and a product of the same sizes with a matrix that has a row for each of 64
+    classes or more. Where a backward computes a gradient of the factor it is no one-hot tensor.
+    Why it costs: A row of zeros is written, cast, read and multiplied for each index, where an
+    embedding copies one row. With 2,000 classes that took 34 times as long.
+    Example: `F.one_hot(words, 2000).float() @ weight`, recorded as
+
+        aten::one_hot  aten::to (512, 2000)  aten::matmul (512, 2000) and (2000, 64)
+
+    Instead: Look rows up: `F.embedding(words, weight)` or `weight[words]`; `nn.Embedding` in place
+    of an `nn.Linear` of one-hot tensors.
+    Cannot see: It needs input shapes. It misses one-hot tensors that other operators use before the
+    product, that data sets make, that recurrent layers take, and sums of rows by class
+    (`one_hot.T @ x`, for which there is `index_add_`).
+    """
+
+    code = "TDY415"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    fix = "look rows up: F.embedding(index, weight); nn.Embedding in place of nn.Linear"
+    warning_from = warning_share(EASY_WARNING)
+    fewest_classes = Option(64, "with fewer a product is about as fast as a lookup", least=2)
+    examples = (
+        Fires("one-hot", steps(under(FRAME, _MADE + _PRODUCT)), events=3, at=AT),
+        Fires(
+            "scattered",
+            steps(under(FRAME, _SCATTERED + _PRODUCT)),
+            events=3,
+            at=AT,
+        ),
+        Fires(
+            "a-linear-layer",
+            steps(
+                under(FRAME, _MADE),
+                under("model.py(4): forward", "aten::linear | float[32, 512], float[16, 512]"),
+            ),
+            events=3,
+            at="model.py:4",
+        ),
+        Fires(
+            "with-the-matrix-trained",
+            steps(under(FRAME, _MADE + _TRAINED.format("float[512, 32], float[32, 16]"))),
+            events=3,
+            at=AT,
+        ),
+        Quiet("weights", steps(_MADE + _TRAINED.format("float[32, 16], float[16, 512]"))),
+        Quiet("few-classes", steps((_MADE + _PRODUCT).replace("512", "63"))),
+        Quiet("of-other-sizes", steps(_MADE + _PRODUCT.replace("[32,", "[48,"))),
+        Quiet("smoothed", steps(_MADE + "aten::mul | float[32, 512]\n" + _PRODUCT)),
+        Quiet("labels", steps(_MADE + "aten::mul | float[32, 512], float[32, 512]\n")),
+        Quiet("many-numbers", steps(_SCATTERED.replace("1], =1", "1], float[32, 1]") + _PRODUCT)),
+        Abstains("no-shapes", steps("aten::one_hot\naten::to\naten::matmul\n")),
+    )
+
+    def find(self, trace: Trace) -> Matches:
+        rows = launches.tree_rows(trace, _ONE_HOT, _SCATTER)
+        found = [each for each in _products(trace, rows) if each.classes >= self.fewest_classes]
+
+        def product_of(each: _Product) -> Event:
+            return each.product
+
+        def place(each: _Product) -> tuple[Location | None, int]:
+            return each.product.location, each.classes
+
+        for same in places.parts(found, place, product_of):
+            ops = np.concatenate([each.ops for each in same])
+            backward = backward_of(trace, np.array([each.product.row for each in same]))
+            time = trace.time_of(np.concatenate([ops, backward]))
+            yield Match(
+                list(map(product_of, same)),
+                f"a matrix is multiplied with one-hot tensors of {same[0].classes:,} classes",
+                time,
+                _as_lookups(trace, same, np.concatenate([ops, backward])),
+                fix_place=_made_at(same[0]),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product with a one-hot tensor.
+
+    Attributes:
+        ops: what makes the tensor, casts it and multiplies it, by start.
+        classes: the length of its rows.
+    """
+
+    ops: Rows
+    product: Event
+    classes: int
+
+
+def _products(trace: Trace, made: Rows) -> Iterator[_Product]:
+    for maker in trace.events(launches.outermost_rows(trace, np.sort(made))):
+        dims = _dims_of(maker.input_shapes[:1]) if _is_scattered(maker) else None
+        ops = [maker.row]
+        for op in launches.ops_after(maker):
+            if op.name in _BETWEEN:
+                if op.name in _CASTS:
+                    ops.append(op.row)
+                    dims = dims or _dims_of(op.input_shapes[:1])
+                continue
+            is_lookup = dims and op.name in _PRODUCTS and _looks_up(op, dims)
+            if dims and is_lookup and not _has_gradient(trace, op, dims):
+                yield _Product(np.array([*ops, op.row]), op, dims[-1])
+            break
+
+
+def _dims_of(shapes: Sequence[Any]) -> tuple[int, ...] | None:
+    return shapes[0] if len(shapes) == 1 and is_dims(shapes[0]) and len(shapes[0]) > 1 else None
+
+
+def _is_scattered(maker: Event) -> bool:
+    """Tell whether one number is written at an index of each row of the last dimension."""
+    shapes = maker.input_shapes
+    if maker.name != _SCATTER or len(shapes) < 4 or shapes[3]:
+        return False
+    dims, index = shapes[0], shapes[2]
+    return is_dims(dims) and is_dims(index) and len(dims) > 1 and index == (*dims[:-1], 1)
+
+
+def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
+    """Tell whether a product takes such a tensor and a matrix with a row for each class."""
+    first, second, summed = _PRODUCTS[op.name]
+    shapes = op.input_shapes
+    if len(shapes) <= second or not is_dims(shapes[first]) or not is_dims(shapes[second]):
+        return False
+    factor, matrix = shapes[first], shapes[second]
+    is_factor = factor[-1:] == dims[-1:] and prod(factor) == prod(dims)
+    return is_factor and len(matrix) == 2 and matrix[summed] == dims[-1]
+
+
+def _has_gradient(trace: Trace, product: Event, dims: tuple[int, ...]) -> bool:
+    """Tell whether a backward computes a gradient of the factor with these dims."""
+    given = {prod(dims[:-1]), dims[-1]}
+    for row in backward_of(trace, np.array([product.row])).tolist():
+        inside = slice(row, int(trace.subtree_end[row]))
+        is_product = launches.has_name(trace, "aten::mm")[trace.name_id[inside]]
+        for op in trace.events((row + np.flatnonzero(is_product)).tolist()):
+            first, second = (*op.input_shapes, (), ())[:2]
+            if is_dims(first) and is_dims(second) and {*first[:1], *second[-1:]} == given:
+                return True
+    return False
+
+
+def _made_at(product: _Product) -> FixPlace | None:
+    """Return where the one-hot tensor is made, if that is another line."""
+    made = product.product.trace.location(int(product.ops[0]))
+    is_other = made is not None and made != product.product.location
+    return FixPlace("the one-hot tensor is made", made) if made and is_other else None
+
+
+def _as_lookups(trace: Trace, products: Sequence[_Product], rows: Rows) -> Edit:
+    """A row of the matrix stays for each row of the one-hot tensor."""
+    classes = min(each.classes for each in products)
+    best, worst = (
+        min(share + numbers / classes, 1.0) for share, numbers in (_LEFT_AT_BEST, _LEFT_AT_WORST)
+    )
+    return edits.without_ops(trace, list(trace.events(rows.tolist())), "lookups", (best, worst))

@@ -1,0 +1,74 @@
+"""Scripts that look up rows of a matrix, by a product or otherwise."""
+
+from .cases import Case
+from .look_alikes import LookAlike
+
+_TRAINED = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.manual_seed(0)
+weight = nn.Parameter(torch.randn(800, 32))
+head = nn.Linear(32, 4)
+optimizer = torch.optim.SGD([weight, *head.parameters()], lr=0.01)
+words = torch.randint(800, (128,))
+for step in range(12):
+    {}
+    optimizer.zero_grad()
+    head(rows).square().mean().backward()
+    optimizer.step()
+"""
+_MULTIPLIED = "rows = F.one_hot(words, 800).float() @ weight  #!"
+_LINEAR = "rows = F.linear(F.one_hot(words, 800).float(), weight.t())  #!"
+_LOOKED_UP = "rows = F.embedding(words, weight)"
+
+LOOKUP_CASES = [
+    Case(
+        "words-as-one-hot-tensors",
+        "TDY415",
+        _TRAINED.format(_MULTIPLIED),
+        ((_MULTIPLIED, _LOOKED_UP),),
+    ),
+    Case(
+        "a-layer-of-one-hot-tensors",
+        "TDY415",
+        _TRAINED.format(_LINEAR),
+        ((_LINEAR, _LOOKED_UP),),
+    ),
+]
+
+LOOKUP_LOOK_ALIKES = [
+    LookAlike(
+        "TDY415",
+        "few-classes",
+        _TRAINED.format("rows = F.one_hot(words % 32, 32).float() @ weight[:32]"),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "labels-that-are-smoothed",
+        _TRAINED.format("rows = (0.9 * F.one_hot(words, 800).float() + 0.0001) @ weight"),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "labels-before-a-product-of-weights-as-large",
+        _TRAINED.format(
+            "scores = (weight[:128] @ weight.t()).softmax(-1)\n"
+            "    labels = F.one_hot(words, 800).float()\n"
+            "    rows = scores @ weight"
+        ),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "straight-through-weights",
+        _TRAINED.format(
+            "soft = (weight[:128] @ weight.t()).softmax(-1)\n"
+            "    hard = F.one_hot(soft.argmax(-1), 800).float()\n"
+            "    rows = (hard - soft.detach() + soft) @ weight"
+        ),
+        {"aten::one_hot": 8},
+    ),
+]
