@@ -71,6 +71,19 @@ def guess():
 
 others, head = torch.randn(32, 8), nn.Linear(8, 8)
 """
+_GUESSED = """\
+@torch.no_grad()
+def guess():
+    return model(held_out)
+
+bank = torch.zeros(96, 8)
+"""
+_SAMPLED = """\
+@torch.no_grad()
+def sample():
+    return model(torch.randn(96, 48))  #!
+"""
+_READ = "log.append(sample().std().item())"
 _PART = """\
 @torch.no_grad()
 def guess():
@@ -120,6 +133,12 @@ EVALUATION_CASES = [
         _script(after=_IN_EACH),
         ((_IN_EACH, f"step % 6 == 5 and {_IN_EACH}"),),
     ),
+    Case(
+        "sampled-in-each-step",
+        "TDY413",
+        _script(after=_READ).replace("  #!", "").replace("def train", f"{_SAMPLED}\ndef train"),
+        ((_READ, f"step % 6 == 5 and {_READ}"),),
+    ),
 ]
 
 EVALUATION_LOOK_ALIKES = [
@@ -159,6 +178,24 @@ EVALUATION_LOOK_ALIKES = [
             function=_JOINED,
         ),
         {"nn.Module: Sequential_0": 24},
+    ),
+    _alike(
+        "probabilities-of-what-it-returned",
+        _script(
+            "wanted = guess().softmax(1)",
+            more=" + F.cross_entropy(model(held_out), wanted)",
+            function=_GUESSED,
+        ),
+        {"aten::softmax": 12},
+    ),
+    _alike(
+        "written-after-the-function",
+        _script(
+            "bank.copy_(guess().tanh())",
+            more=" + (model(held_out) * bank).mean()",
+            function=_GUESSED,
+        ),
+        {"aten::copy_": 12},
     ),
     _alike(
         "conditioned-on-itself",

@@ -24,6 +24,7 @@ from ..python import frames, loops, places
 from ..python.op_names import aten
 
 _NUMBER_NBYTES = 8  # a loss that is kept to be logged, unless a forward takes it
+_MOST_READS = 8  # of what a function returned: `sample(model).float().mean().item()` has three
 _BLOCK_NBYTES = 512  # in which allocators of devices give memory
 _VIEWS = aten("select slice narrow view t transpose unsqueeze detach")  # a part is written to
 _FILLS = aten("zero_ _foreach_zero_ fill_ normal_ uniform_ random_ bernoulli_ detach_ resize_")
@@ -163,6 +164,8 @@ def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
     until = np.append(begins[1:], _NEVER_NS)
     # The locals of a function go after its end, and before the next operator.
     following_ns = np.append(starts if stretches.are_functions else trained_ns, _NEVER_NS)
+    if stretches.are_functions:
+        ends = _ends_of_reads(trace, ops, stretches, trained_ns)
     goes_on = following_ns[np.searchsorted(following_ns[:-1], ends)]
     ends = ends if stretches.are_functions else goes_on
     in_forward = np.isin(ops, forward_links(trace)[:, 1])
@@ -185,6 +188,45 @@ def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
             if left > numbers and (left - numbers) & _sizes(trace, later, device):
                 return True
     return False
+
+
+def _ends_of_reads(
+    trace: Trace, ops: Rows, stretches: _Stretches, trained_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return when each stretch ends with the operators that read what its function returned.
+
+    Those follow at once, before training goes on: `sample(model).std().item()`. What they make
+    belongs to the stretch, as if the function had done it. What writes in place is none of them.
+
+    Args:
+        ops: with inputs, by start; `trained_ns` when training goes on, ascending.
+    """
+    starts, found = trace.start_ns[ops], list[int]()
+    writes, _ = _writes(trace, ops)
+    devices = (CPU, *devices_with_memory(trace))
+    for begin, until in zip(stretches.starts_ns.tolist(), stretches.ends_ns.tolist(), strict=True):
+        end = until
+        following = np.append(trained_ns, _NEVER_NS)[np.searchsorted(trained_ns, end)]
+        for _ in range(_MOST_READS):
+            at = int(np.searchsorted(starts, end))
+            if at == len(ops) or starts[at] >= following or writes[at]:
+                break
+            if not any(
+                _live(trace, device, begin, end, int(starts[at]))
+                & _sizes(trace, ops[at : at + 1], device)
+                for device in devices
+            ):
+                break
+            end = int(trace.end_ns[ops[at]])
+        found.append(end)
+    return np.array(found, np.int64)
+
+
+def _live(trace: Trace, device: int, begin_ns: int, end_ns: int, at_ns: int) -> set[int]:
+    """Return the bytes of all memory taken from begin to end that is in use at another time."""
+    lives = of_device(trace, device)
+    taken = slice(*np.searchsorted(lives.start_ns, (begin_ns, end_ns)))
+    return set(lives.nbytes[taken][lives.freed_ns[taken] > at_ns].tolist())
 
 
 def _writes(trace: Trace, ops: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
