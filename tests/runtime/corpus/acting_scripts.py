@@ -1,10 +1,11 @@
 """Reinforcement learning: actors and critics in small worlds that numpy computes."""
 
 from collections import deque
+from functools import partial
 
 import numpy as np
 
-from .common import floats
+from .common import floats, stepped
 
 
 class Pole:
@@ -66,12 +67,8 @@ def reinforce(torch):
         returns = torch.tensor(returns)
         returns = (returns - returns.mean()) / (returns.std() + eps)
         loss = [-p * r for p, r in zip(policy.saved_log_probs, returns, strict=True)]
-        optimizer.zero_grad()
-        loss = torch.cat(loss).sum()
-        loss.backward()
-        optimizer.step()
         del policy.rewards[:], policy.saved_log_probs[:]
-        yield 3 + loss.item()
+        yield 3 + stepped(torch.cat(loss).sum(), optimizer)
 
 
 def advantage_actor_critic(torch):
@@ -95,6 +92,7 @@ def advantage_actor_critic(torch):
     model = ActorCritic()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=3e-3, alpha=0.99, eps=1e-5)
     states = np.stack([world.reset() for world in worlds])
+    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 0.5)
     yield [model]
     while True:
         logs, values, rewards, masks, entropy = [], [], [], [], 0
@@ -119,11 +117,7 @@ def advantage_actor_critic(torch):
         advantage = torch.cat(returns) - torch.cat(values)
         loss = -(torch.cat(logs) * advantage.detach()).mean() + 0.5 * advantage.pow(2).mean()
         loss = loss - 0.01 * entropy
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer, clip=clip)
 
 
 def deep_q(torch):
@@ -146,6 +140,7 @@ def deep_q(torch):
     policy_net, target_net = DQN(), DQN()
     optimizer = torch.optim.AdamW(policy_net.parameters(), lr=1e-2, amsgrad=True)
     criterion = nn.SmoothL1Loss()
+    clip = partial(nn.utils.clip_grad_value_, list(policy_net.parameters()), 100)
     yield [policy_net]
     target_net.load_state_dict(policy_net.state_dict())
     state = world.reset()
@@ -167,15 +162,12 @@ def deep_q(torch):
             pick = policy_net(kept).argmax(1, keepdim=True)
             following[goes_on] = target_net(kept).gather(1, pick).squeeze(1)
         loss = criterion(said, (following * 0.9 + floats(torch, r)).unsqueeze(1))
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_value_(policy_net.parameters(), 100)
-        optimizer.step()
+        told = stepped(loss, optimizer, clip=clip)
         held, given = target_net.state_dict(), policy_net.state_dict()
         for key in given:
             held[key] = given[key] * 0.1 + held[key] * 0.9
         target_net.load_state_dict(held)
-        yield loss.item()
+        yield told
 
 
 def proximal_policy(torch):
@@ -188,6 +180,7 @@ def proximal_policy(torch):
     optimizer = torch.optim.Adam(
         [{"params": actor.parameters()}, {"params": critic.parameters(), "lr": 1e-2}], lr=5e-3
     )
+    clip = partial(nn.utils.clip_grad_norm_, learned, 0.5, float("inf"))
     yield [actor, critic]
     state = world.reset()
     while True:
@@ -219,11 +212,7 @@ def proximal_policy(torch):
             )
             loss = -surrogate.mean() - 0.01 * policy.entropy().mean()
             loss = loss + 0.5 * nn.functional.mse_loss(critic(x[rows]).flatten(), wanted[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(learned, max_norm=0.5, norm_type=float("inf"))
-            optimizer.step()
-            total += loss.item()
+            total += stepped(loss, optimizer, clip=clip)
         yield total
 
 
@@ -254,11 +243,6 @@ def soft_actor_critic(torch):
         both = [critic(torch.cat([state, action], -1)).squeeze(-1) for critic in critics]
         return both, torch.minimum(*both)
 
-    def stepped(optimizer, loss):
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
     lagging = nn.ModuleList([net(3, 1), net(3, 1)]).requires_grad_(False)
     lagging.load_state_dict(critics.state_dict())
     while True:
@@ -272,14 +256,14 @@ def soft_actor_critic(torch):
             wanted = reward + 0.9 * future
         both, _ = judged(critics, state, action)
         critic_loss = F.mse_loss(both[0], wanted) + F.mse_loss(both[1], wanted)
-        stepped(optimizers[1], critic_loss)
+        told = stepped(critic_loss, optimizers[1])
         chosen, log_prob = acted(state)
         actor_loss = (
             log_alpha.exp().detach() * log_prob - judged(critics, state, chosen)[1]
         ).mean()
-        stepped(optimizers[0], actor_loss)
-        stepped(optimizers[2], -(log_alpha * (log_prob.detach() - 1.0)).mean())
+        stepped(actor_loss, optimizers[0])
+        stepped(-(log_alpha * (log_prob.detach() - 1.0)).mean(), optimizers[2])
         with torch.no_grad():
             for slow, fast in zip(lagging.parameters(), critics.parameters(), strict=True):
                 slow.data.mul_(0.95).add_(fast.data, alpha=0.05)
-        yield critic_loss.item()
+        yield told

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .common import TEXT, dropout
+from .common import TEXT, dropout, stepped
 
 
 def rows_of_text(seed, batch, length):
@@ -175,10 +175,7 @@ def llama_like(torch):
                         x = block(x, cache)
                     told.append(F.linear(norm(x), embed.weight) / 5)
             assert torch.allclose(torch.cat(told, 1), logits, rtol=1e-3, atol=1e-4)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def mixture_of_experts(torch):
@@ -228,7 +225,4 @@ def mixture_of_experts(torch):
     for row in rows:
         logits, busy = model(torch.tensor(row[:, :-1]))
         loss = F.cross_entropy(logits.movedim(-1, 1), torch.tensor(row[:, 1:])) + 0.01 * busy
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)

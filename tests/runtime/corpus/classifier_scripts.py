@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import batches, blobs, digits, dropout, floats, shapes
+from .common import batches, blobs, digits, dropout, floats, shapes, stepped
 
 
 def blitz_classifier(torch):
@@ -35,16 +35,10 @@ def blitz_classifier(torch):
     yield [net]
     running = 0.0
     for i, (inputs, y) in enumerate(batches(torch, [images, labels], 16)):
-        optimizer.zero_grad()
-        loss = criterion(net(inputs), y)
-        loss.backward()
-        optimizer.step()
-        running += loss.item()
-        if i % 5 == 4:
-            yield running / 5
-            running = 0.0
-        else:
-            yield loss.item()
+        told = stepped(criterion(net(inputs), y), optimizer)
+        running += told
+        yield running / 5 if i % 5 == 4 else told
+        running *= i % 5 != 4
 
 
 def digits_with_dropout(torch):
@@ -76,11 +70,7 @@ def digits_with_dropout(torch):
     yield [model]
     for index, (x, y) in enumerate(batches(torch, [images, labels], 32)):
         model.train()
-        optimizer.zero_grad()
-        loss = F.nll_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        told = loss.item()
+        told = stepped(F.nll_loss(model(x), y), optimizer)
         if index % 8 == 7:
             scheduler.step()
             model.eval()
@@ -115,12 +105,7 @@ def transfer_by_freezing(torch):
         target = torch.tensor(labels)
         scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.98)
         for _ in range(steps):
-            optimizer.zero_grad()
-            loss = criterion(model(x), target)
-            loss.backward()
-            optimizer.step()
-            scheduler.step()
-            yield loss.item()
+            yield stepped(criterion(model(x), target), optimizer, scheduler)
         for p in model.parameters():
             p.requires_grad = False
         model[1] = new_head
@@ -142,9 +127,7 @@ def distilled(torch):
     optimizer = torch.optim.AdamW(teacher.parameters(), lr=1e-2)
     for _ in range(15):
         x, y = next(loader)
-        optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(teacher(x), y).backward()
-        optimizer.step()
+        stepped(F.cross_entropy(teacher(x), y), optimizer)
     teacher.eval().requires_grad_(False)
     optimizer = torch.optim.NAdam(student.parameters(), lr=1e-2)
     heat = 3.0
@@ -158,10 +141,7 @@ def distilled(torch):
             log_target=True,
         )
         loss = heat**2 * 0.7 * soft + 0.3 * F.cross_entropy(student(x), y, label_smoothing=0.1)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def adversarial_examples(torch):
@@ -186,12 +166,8 @@ def adversarial_examples(torch):
         # The gradient, scaled per image, and not its sign: signs of gradients near zero differ.
         step = moved.grad / moved.grad.abs().amax(dim=(1, 2, 3), keepdim=True)
         moved = torch.clamp(x + 0.1 * step, -0.5, 1.5).detach()
-        optimizer.zero_grad()
         loss = 0.5 * (F.cross_entropy(model(x), y) + F.cross_entropy(model(moved), y))
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(loss, optimizer, scheduler)
 
 
 def domain_adversarial(torch):
@@ -231,8 +207,4 @@ def domain_adversarial(torch):
         classes, near_domain = model(x, weight)
         _, far_domain = model(far, weight)
         told = bce(torch.cat([near_domain, far_domain]), torch.arange(64).ge(32).to(x.dtype))
-        loss = F.cross_entropy(classes, y) + told
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(classes, y) + told, optimizer)

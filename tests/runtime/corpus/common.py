@@ -93,3 +93,15 @@ def digits(stream, count):
             if lit == "1":
                 image[0][pixels] = 1.0
     return images + stream.normal(size=images.shape) * 0.2, which
+
+
+def stepped(loss, *stepping, clip=lambda: None):
+    """The loss as a number, after a step of optimizers and schedulers; `clip()` comes before it."""
+    for one in stepping:
+        if hasattr(one, "zero_grad"):
+            one.zero_grad()
+    loss.backward()
+    clip()
+    for one in stepping:
+        one.step()
+    return loss.item()

@@ -1,8 +1,10 @@
 """Densities: flows, autoregressive nets, diffusion, energies."""
 
+from functools import partial
+
 import numpy as np
 
-from .common import floats, moons
+from .common import floats, moons, stepped
 
 
 def coupled_flow(torch):
@@ -32,11 +34,7 @@ def coupled_flow(torch):
         for layer in layers:
             z, change = layer(z)
             log_det += change
-        loss = -(base.log_prob(z) + log_det).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(-(base.log_prob(z) + log_det).mean(), optimizer)
 
 
 def masked_autoregressive(torch):
@@ -70,12 +68,7 @@ def masked_autoregressive(torch):
         x = floats(torch, stream.normal(size=(48, 6)) @ mixing.T * 0.5)
         mean, log_std = model(x).chunk(2, dim=1)
         u = (x - mean) * torch.exp(-log_std)
-        loss = (0.5 * u.square() + log_std).sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped((0.5 * u.square() + log_std).sum(1).mean(), optimizer, scheduler)
 
 
 def denoising_diffusion(torch):
@@ -109,6 +102,7 @@ def denoising_diffusion(torch):
         model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 1.0)
     yield [model]
     slow.module.load_state_dict(model.state_dict())
     for step in range(10_000):
@@ -118,20 +112,17 @@ def denoising_diffusion(torch):
         t = torch.tensor(stream.integers(0, steps, 6))
         bar = bars.gather(0, t).view(-1, 1, 1, 1)
         loss = F.mse_loss(model(bar.sqrt() * x0 + (1 - bar).sqrt() * noise, t), noise)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        told = stepped(loss, optimizer, clip=clip)
         slow.update_parameters(model)
         drawn = 0.0
         if step % 20 == 19:
             x = floats(torch, stream.normal(size=(2, 1, 8, 8)))
             with torch.no_grad():
                 for s in reversed(range(0, steps, 4)):
-                    told = slow(x, torch.full((2,), s))
-                    x = (x - betas[s] / (1 - bars[s]).sqrt() * told) / alphas[s].sqrt()
+                    noise = slow(x, torch.full((2,), s))
+                    x = (x - betas[s] / (1 - bars[s]).sqrt() * noise) / alphas[s].sqrt()
             drawn = 0.01 * x.std().item()
-        yield loss.item() + drawn
+        yield told + drawn
 
 
 def flow_matching(torch):
@@ -146,9 +137,7 @@ def flow_matching(torch):
         x0, t = (floats(torch, a) for a in (stream.normal(size=(64, 2)), stream.random((64, 1))))
         xt = torch.lerp(x0, x1, t)
         loss = F.mse_loss(field(torch.column_stack([xt, t])), x1 - x0)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         with torch.no_grad():
             x = x0[:8]
             for k in range(4):
@@ -169,11 +158,7 @@ def score_matched(torch):
         noise = stream.normal(size=clean.shape) * 0.4
         x = floats(torch, clean + noise).requires_grad_()
         (slope,) = torch.autograd.grad(energy(x).sum(), x, create_graph=True)
-        loss = (slope - floats(torch, noise / 0.4)).square().sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped((slope - floats(torch, noise / 0.4)).square().sum(1).mean(), optimizer)
 
 
 def boltzmann_machine(torch):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from .common import floats, shapes
+from .common import floats, shapes, stepped
 
 
 def dcgan(torch):
@@ -78,23 +78,18 @@ def wasserstein_clipped(torch):
 
     while True:
         for _ in range(5):
-            opt_c.zero_grad()
             with torch.no_grad():
                 fake = generator(floats(torch, stream.normal(size=(32, 4))))
-            loss_c = critic(fake).mean() - critic(real(32)).mean()
-            loss_c.backward()
-            opt_c.step()
+            lost = stepped(critic(fake).mean() - critic(real(32)).mean(), opt_c)
             for p in critic.parameters():
                 p.data.clamp_(-0.1, 0.1)
         for p in critic.parameters():
             p.requires_grad_(False)
-        opt_g.zero_grad()
         loss_g = -critic(generator(floats(torch, stream.normal(size=(32, 4))))).mean()
-        loss_g.backward()
-        opt_g.step()
+        lost += stepped(loss_g, opt_g)
         for p in critic.parameters():
             p.requires_grad_(True)
-        yield 1 + loss_c.item() + loss_g.item()
+        yield 1 + lost
 
 
 def wasserstein_with_penalty(torch):
@@ -133,14 +128,9 @@ def wasserstein_with_penalty(torch):
             real = floats(torch, images[stream.integers(0, 48, 8)])
             fake = generator(floats(torch, stream.normal(size=(8, 6)))).detach()
             loss_c = critic(fake).mean() - critic(real).mean() + 10 * penalty(real, fake)
-            opt_c.zero_grad()
-            loss_c.backward()
-            opt_c.step()
-        opt_g.zero_grad()
+            lost = stepped(loss_c, opt_c)
         loss_g = -critic(generator(floats(torch, stream.normal(size=(8, 6))))).mean()
-        loss_g.backward()
-        opt_g.step()
-        yield 2 + loss_c.item() + loss_g.item()
+        yield 2 + lost + stepped(loss_g, opt_g)
 
 
 def least_squares_by_class(torch):
@@ -182,16 +172,10 @@ def least_squares_by_class(torch):
         labels = torch.tensor(which)
         made = generator(floats(torch, stream.normal(size=(24, 4))), labels)
         valid, fake = torch.ones(24, 1), torch.zeros(24, 1)
-        opt_d.zero_grad()
         d_loss = loss_of(discriminator(real, labels), valid * 0.9)
         d_loss = (d_loss + loss_of(discriminator(made.detach(), labels), fake)) / 2
-        d_loss.backward()
-        opt_d.step()
-        opt_g.zero_grad()
-        g_loss = loss_of(discriminator(made, labels), valid)
-        g_loss.backward()
-        opt_g.step()
-        yield d_loss.item() + g_loss.item()
+        stepped(d_loss, opt_d)
+        yield d_loss.item() + stepped(loss_of(discriminator(made, labels), valid), opt_g)
 
 
 def there_and_back(torch):
@@ -236,12 +220,8 @@ def there_and_back(torch):
         loss_g = told(d_a, fake_a, 1.0) + told(d_b, fake_b, 1.0)
         loss_g = loss_g + 5 * (F.l1_loss(g_ba(fake_b), a) + F.l1_loss(g_ab(fake_a), b))
         loss_g = loss_g + 2 * (F.l1_loss(g_ba(a), a) + F.l1_loss(g_ab(b), b))
-        opt_g.zero_grad()
-        loss_g.backward()
-        opt_g.step()
+        stepped(loss_g, opt_g)
         loss_d = told(d_a, a, 1.0) + told(d_a, fake_a.detach(), 0.0)
         loss_d = loss_d + told(d_b, b, 1.0) + told(d_b, fake_b.detach(), 0.0)
-        opt_d.zero_grad()
-        (loss_d / 2).backward()
-        opt_d.step()
+        stepped(loss_d / 2, opt_d)
         yield loss_g.item() + loss_d.item()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import floats
+from .common import floats, stepped
 
 
 def communities(seed, nodes=30, groups=3):
@@ -54,11 +54,9 @@ def graph_convolution(torch):
     train, held = torch.arange(12), torch.arange(12, 30)
     yield [model]
     while True:
-        optimizer.zero_grad()
         output = model(x, adjacency)
         loss = F.nll_loss(output[train], y[train])
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         with torch.no_grad():
             right = (model(x, adjacency)[held].max(1)[1] == y[held]).sum()
         yield loss.item() + 1 - right.item() / len(held)
@@ -100,10 +98,7 @@ def graph_attention(torch):
     while True:
         out = second(F.elu(first(x).flatten(1))).mean(1)
         loss = F.cross_entropy(out[:15], y[:15], weight=torch.tensor([1.0, 2.0, 0.5]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def sampled_neighbours(torch):
@@ -131,11 +126,7 @@ def sampled_neighbours(torch):
     yield [model]
     while True:
         samples = [torch.tensor(np.stack([stream.choice(n, 4) for n in near])) for _ in range(2)]
-        loss = F.cross_entropy(model(x, samples), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(model(x, samples), y), optimizer)
 
 
 def messages_in_molecules(torch):
@@ -177,11 +168,7 @@ def messages_in_molecules(torch):
         said = model(
             *(torch.tensor(np.concatenate(a, -1)) for a in (atoms, edges, bonds, graph)), 8
         )
-        loss = F.l1_loss(said, floats(torch, wanted))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.l1_loss(said, floats(torch, wanted)), optimizer)
 
 
 def predicted_links(torch):
@@ -214,7 +201,4 @@ def predicted_links(torch):
         loss = F.binary_cross_entropy_with_logits(scores, wanted)
         ordered = scores.detach()[wanted.argsort(stable=True)]
         above = (ordered[None, edges.shape[1] :] > ordered[: edges.shape[1], None]).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item() + 1 - above.item() / edges.shape[1] ** 2
+        yield stepped(loss, optimizer) + 1 - above.item() / edges.shape[1] ** 2

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from .common import batches, floats, shapes
+from .common import batches, floats, shapes, stepped
 
 
 def denoising_autoencoder(torch):
@@ -37,9 +37,7 @@ def denoising_autoencoder(torch):
     for (clean,) in batches(torch, [images], 32):
         noisy = clean + floats(torch, stream.normal(size=(32, 64)) * 0.2)
         loss = criterion(model(noisy), clean).sum(1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         scheduler.step(loss.item())
         yield loss.item()
 
@@ -70,11 +68,7 @@ def unpooling_autoencoder(torch):
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.02, lr_decay=1e-3)
     yield [model]
     for (x,) in batches(torch, [images], 12):
-        loss = F.huber_loss(model(x), x, delta=0.5)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.huber_loss(model(x), x, delta=0.5), optimizer)
 
 
 def variational(torch):
@@ -101,13 +95,10 @@ def variational(torch):
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     yield [model]
     for (x,) in batches(torch, [images], 20):
-        optimizer.zero_grad()
         recon, mu, logvar = model(x)
         bce = F.binary_cross_entropy(recon, x, reduction="sum")
         kld = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-        (bce + kld).backward()
-        optimizer.step()
-        yield (bce + kld).item() / len(x)
+        yield stepped(bce + kld, optimizer) / len(x)
 
 
 def conditional_beta(torch):
@@ -148,11 +139,7 @@ def conditional_beta(torch):
         likelihood, posterior = model(x, y)
         beta = 2.0 * min(1.0, step / 30)
         kl = D.kl_divergence(posterior, prior)
-        loss = (-likelihood.log_prob(x) + beta * kl).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield 100 + loss.item()
+        yield 100 + stepped((-likelihood.log_prob(x) + beta * kl).mean(), optimizer)
 
 
 def quantised(torch):
@@ -195,9 +182,7 @@ def quantised(torch):
     for (x,) in batches(torch, [images], 16):
         q, vq_loss, spread = book(encoder(x))
         recon = F.mse_loss(decoder(q), x) / x.var()
-        optimizer.zero_grad()
-        (recon + vq_loss).backward()
-        optimizer.step()
+        stepped(recon + vq_loss, optimizer)
         yield recon.item() + 1e-3 * spread.item()
 
 
@@ -223,8 +208,4 @@ def of_choices(torch):
         )
         log_q = F.log_softmax(logits, dim=-1)
         kl = (log_q.exp() * (log_q + np.log(4))).sum((-1, -2))
-        loss = (likelihood.sum(-1) + kl).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped((likelihood.sum(-1) + kl).mean(), optimizer)

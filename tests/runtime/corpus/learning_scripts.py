@@ -1,10 +1,11 @@
 """Learning to learn, doubts about weights, and what is done around the step of an optimizer."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from .common import batches, blobs, floats
+from .common import batches, blobs, floats, stepped
 
 
 def learned_to_adapt(torch):
@@ -33,10 +34,7 @@ def learned_to_adapt(torch):
                 )
                 fast = [w - 0.1 * g for w, g in zip(fast, grads, strict=True)]
             outer = outer + F.mse_loss(called(fast, asked), wanted)
-        optimizer.zero_grad()
-        outer.backward()
-        optimizer.step()
-        yield outer.item()
+        yield stepped(outer, optimizer)
 
 
 def rate_by_hypergradient(torch):
@@ -47,6 +45,7 @@ def rate_by_hypergradient(torch):
     log_rates = [torch.full((), -3.0).requires_grad_() for _ in range(2)]
     optimizer = torch.optim.ASGD(log_rates, lr=0.2, t0=5)
     loader = batches(torch, [points, labels], 30)
+    clip = partial(nn.utils.clip_grad_value_, log_rates, 1.0)
     yield [w, b]
     while True:
         w, b = w.detach().requires_grad_(), b.detach().requires_grad_()
@@ -56,12 +55,8 @@ def rate_by_hypergradient(torch):
         w = w - log_rates[0].exp() * gw
         b = b - log_rates[1].exp() * gb
         x, y = next(loader)
-        optimizer.zero_grad()
         after = F.cross_entropy(F.linear(x, w, b), y)
-        after.backward()
-        nn.utils.clip_grad_value_(log_rates, 1.0)
-        optimizer.step()
-        yield after.item()
+        yield stepped(after, optimizer, clip=clip)
 
 
 def weights_in_doubt(torch):
@@ -92,15 +87,12 @@ def weights_in_doubt(torch):
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
     yield [model]
     while True:
-        optimizer.zero_grad()
         total = 0.0
         for _ in range(2):
             said = second(torch.tanh(first(x)))
             likelihood = -Normal(said, 0.3).log_prob(y).sum()
             total = total + (likelihood + 0.1 * (first.kl + second.kl)) / 2
-        total.backward()
-        optimizer.step()
-        yield 100 + total.item()
+        yield 100 + stepped(total, optimizer)
 
 
 def mixture_of_densities(torch):
@@ -126,11 +118,7 @@ def mixture_of_densities(torch):
         x = floats(torch, t + 0.3 * np.sin(2 * np.pi * t) + stream.normal(size=t.shape) * 0.05)
         log_pi, mu, sigma = model(x)
         parts = torch.distributions.Normal(mu, sigma).log_prob(floats(torch, 2 * t))
-        loss = -torch.logsumexp(log_pi + parts, dim=-1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(-torch.logsumexp(log_pi + parts, dim=-1).mean(), optimizer)
 
 
 def accumulated_and_checkpointed(torch):
@@ -182,10 +170,8 @@ def averaged_weights(torch):
     yield [model]
     for step, (x, y) in enumerate(batches(torch, [points, labels], 20)):
         model.train()
-        optimizer.zero_grad()
         loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         if step < 20:
             scheduler.step()
             yield loss.item()
@@ -222,10 +208,7 @@ def tasks_weighed_and_pruned(torch):
         h = body(x)
         losses = (F.cross_entropy(heads[0](h), y), F.mse_loss(heads[1](h).flatten(), z))
         loss = sum(torch.exp(-s) * part + s for s, part in zip(doubts, losses, strict=True))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield 5 + loss.item() + (1 - mask).mean().item()
+        yield 5 + stepped(loss, optimizer) + (1 - mask).mean().item()
 
 
 def learned_by_every_optimizer(torch):
@@ -253,10 +236,8 @@ def learned_by_every_optimizer(torch):
     while True:
         total = 0.0
         for net, optimizer in zip(nets, optimizers, strict=True):
-            optimizer.zero_grad()
             loss = F.cross_entropy(net(x), y)
-            loss.backward()
-            optimizer.step()
+            stepped(loss, optimizer)
             total += loss.item()
         yield total
 
@@ -294,8 +275,4 @@ def mixture_of_targets(torch):
         share, loc, spread = net(floats(torch, x)).chunk(3, -1)
         parts = D.Normal(loc, nn.functional.softplus(spread) + 0.05)
         mixture = D.MixtureSameFamily(D.Categorical(logits=share), parts)
-        loss = -mixture.log_prob(floats(torch, y)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield 3 + loss.item()
+        yield 3 + stepped(-mixture.log_prob(floats(torch, y)).mean(), optimizer)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import batches, blobs, floats, shapes
+from .common import batches, blobs, floats, shapes, stepped
 
 
 def siamese(torch):
@@ -34,10 +34,7 @@ def siamese(torch):
         loss = torch.mean(
             (1 - differ) * distance.pow(2) + differ * torch.clamp(1.0 - distance, min=0.0).pow(2)
         )
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def hard_triplets(torch):
@@ -55,11 +52,7 @@ def hard_triplets(torch):
         same = y[:, None] == y[None]
         farthest = distance.masked_fill(~same, -np.inf).max(dim=1).values
         nearest = distance.masked_fill(same, np.inf).amin(dim=1)
-        loss = torch.relu(farthest - nearest + 1.0).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(torch.relu(farthest - nearest + 1.0).mean(), optimizer)
 
 
 def contrasted_views(torch):
@@ -87,12 +80,7 @@ def contrasted_views(torch):
         similarity = z @ z.T / 0.5
         similarity = similarity.masked_fill(torch.eye(32, dtype=torch.bool), float("-inf"))
         labels = (torch.arange(32) + 16) % 32
-        loss = F.cross_entropy(similarity, labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(similarity, labels), optimizer, scheduler)
 
 
 def angles_with_margin(torch):
@@ -121,11 +109,7 @@ def angles_with_margin(torch):
     )  # fmt: skip
     yield [body, margin]
     for x, y in batches(torch, [points, labels], 20):
-        loss = F.cross_entropy(margin(body(x), y), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(margin(body(x), y), y), optimizer)
 
 
 def prototypes(torch):
@@ -145,11 +129,7 @@ def prototypes(torch):
         distance = torch.cdist(query.flatten(0, 1), support.mean(1)).square()
         told = torch.log_softmax(-distance, dim=1).unflatten(0, (5, 5))
         which = torch.arange(5).view(5, 1, 1).expand(5, 5, 1)
-        loss = -told.gather(2, which).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(-told.gather(2, which).mean(), optimizer)
 
 
 def factorised_ratings(torch):
@@ -178,11 +158,7 @@ def factorised_ratings(torch):
     loss_of = nn.MSELoss()
     yield [model]
     for user, item, rating in batches(torch, [users, items, ratings], 50):
-        optimizer.zero_grad()
-        loss = loss_of(model(user, item), rating)
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss_of(model(user, item), rating), optimizer)
 
 
 def clicks_from_bags(torch):
@@ -220,11 +196,7 @@ def clicks_from_bags(torch):
         said = model(
             floats(torch, dense), torch.tensor(offsets), [torch.tensor(i) for i in indices]
         )
-        loss = loss_of(said, floats(torch, clicked))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss_of(said, floats(torch, clicked)), optimizer)
 
 
 def wide_and_deep(torch):
@@ -259,10 +231,4 @@ def wide_and_deep(torch):
     optimizers = [torch.optim.Adagrad(wide, lr=0.1), torch.optim.Adam(deep, lr=5e-3)]
     yield [model]
     for x, n, y in batches(torch, [fields, numbers, bought], 40):
-        loss = F.binary_cross_entropy_with_logits(model(x, n), y)
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-        yield loss.item()
+        yield stepped(F.binary_cross_entropy_with_logits(model(x, n), y), *optimizers)

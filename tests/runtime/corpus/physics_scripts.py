@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import floats
+from .common import floats, stepped
 
 
 def neural_ode(torch):
@@ -39,11 +39,7 @@ def neural_ode(torch):
         start = floats(torch, stream.uniform(0.5, 1.5, (12, 2)))
         with torch.no_grad():
             wanted = integrated(field_of, start, 5, 0.05)
-        loss = (integrated(field, start, 5, 0.05) - wanted).abs().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield 1e3 * loss.item()
+        yield 1e3 * stepped((integrated(field, start, 5, 0.05) - wanted).abs().mean(), optimizer)
 
 
 def heat_equation(torch):
@@ -83,12 +79,7 @@ def heat_equation(torch):
         edges = (
             net(torch.zeros_like(x), t).square().mean() + net(torch.ones_like(x), t).square().mean()
         )
-        loss = residual.square().mean() + 5 * start + edges
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(residual.square().mean() + 5 * start + edges, optimizer, scheduler)
 
 
 def hamiltonian_net(torch):
@@ -123,9 +114,7 @@ def hamiltonian_net(torch):
         model.train()
         told = model(floats(torch, np.stack([q, p], 1)).requires_grad_())
         loss = (told - floats(torch, np.stack([p, -np.sin(q)], 1))).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         drift = 0.0
         if step % 10 == 9:
             model.eval()
@@ -163,8 +152,4 @@ def simulated_springs(torch):
         start = floats(torch, stream.normal(size=(4, nodes)))
         wanted = simulated(true_k, torch.tensor(0.1), start)
         said = simulated(log_k.exp(), damping.abs(), start)
-        loss = torch.nn.functional.huber_loss(said, wanted, reduction="sum") / 4
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(torch.nn.functional.huber_loss(said, wanted, reduction="sum") / 4, optimizer)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import batches, floats, shapes
+from .common import batches, floats, shapes, stepped
 
 
 def straightened(torch):
@@ -41,11 +41,7 @@ def straightened(torch):
         grid = F.affine_grid(floats(torch, turn.T.reshape(20, 2, 3)), x.size(), align_corners=False)
         with torch.no_grad():
             seen = F.grid_sample(x, grid, mode="nearest", padding_mode="zeros", align_corners=False)
-        loss = F.cross_entropy(net(seen), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(net(seen), y), optimizer)
 
 
 def detected_boxes(torch):
@@ -88,11 +84,7 @@ def detected_boxes(torch):
         count = positive.sum(1, keepdim=True)
         worst = scores.masked_fill(positive, 0).argsort(dim=1, descending=True).argsort(dim=1)
         hard = worst < 3 * count
-        loss = place + scores[positive | hard].sum() / count.sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(place + scores[positive | hard].sum() / count.sum(), optimizer)
 
 
 def painted_in_a_style(torch):
@@ -170,7 +162,4 @@ def image_as_function(torch):
         said = net(at).squeeze(-1)
         (told,) = torch.autograd.grad(said, at, torch.ones_like(said), create_graph=True)
         loss = ((said - wanted) ** 2).mean() + 0.1 * (told - slope).norm(dim=-1).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)

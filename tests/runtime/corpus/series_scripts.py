@@ -1,8 +1,10 @@
 """Series in time: recurrent forecasts, dilated convolutions, unlike lengths, tags of words."""
 
+from functools import partial
+
 import numpy as np
 
-from .common import floats
+from .common import floats, stepped
 
 
 def waves_by_cells(torch):
@@ -33,10 +35,8 @@ def waves_by_cells(torch):
     optimizer = torch.optim.Adam(seq.parameters(), lr=2e-2)
     yield [seq]
     while True:
-        optimizer.zero_grad()
         loss = criterion(seq(data[3:, :-3], future=2), data[3:, 1:])
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         with torch.no_grad():
             held = criterion(seq(data[:3, :-4], future=3), data[:3, 1:])
         yield (loss + held).item()
@@ -62,17 +62,14 @@ def forecast_by_layers(torch):
     model = Forecaster()
     optimizer = torch.optim.NAdam(model.parameters(), lr=1e-2)
     levels = torch.tensor([0.1, 0.5, 0.9])
+    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 0.5, error_if_nonfinite=True)
     yield [model]
     while True:
         rows = floats(torch, windows[stream.integers(0, len(windows), 16)])
         x = torch.stack([rows[:, :-2], rows[:, 1:-1] - rows[:, :-2]], dim=-1)
         error = rows[:, -1:] - model(x)
         loss = torch.maximum(levels * error, (levels - 1) * error).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 0.5, error_if_nonfinite=True)
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer, clip=clip)
 
 
 def dilated_convolutions(torch):
@@ -105,10 +102,7 @@ def dilated_convolutions(torch):
         )
         x = floats(torch, np.stack([numbers, marks], 1))
         loss = F.mse_loss(head(tcn(x)[:, :, -1]), floats(torch, (numbers * marks).sum(1))[:, None])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def packed_lengths(torch):
@@ -141,11 +135,7 @@ def packed_lengths(torch):
         rows = [stream.integers(1, 8, n) for n in lengths]
         padded = rnn.pad_sequence([torch.tensor(r) for r in rows], batch_first=True)
         wanted = torch.tensor([int(r[0] < r[-1]) for r in rows])
-        loss = F.cross_entropy(model(padded, torch.tensor(lengths)), wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(model(padded, torch.tensor(lengths)), wanted), optimizer)
 
 
 def tags_by_field(torch):

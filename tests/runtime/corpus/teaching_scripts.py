@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import blobs, floats, moons
+from .common import blobs, floats, moons, stepped
 
 
 def linear_regression_by_hand(torch):
@@ -191,9 +191,7 @@ def binarised_net(torch):
     yield [model]
     while True:
         loss = F.multi_margin_loss(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         with torch.no_grad():
             for p in model.parameters():
                 p.clamp_(-1, 1)
@@ -228,10 +226,7 @@ def perceptrons_in_an_ensemble(torch):
     yield [model]
     while True:
         mean, var = model(x[picks])
-        loss = criterion(mean, y[picks], var)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        stepped(criterion(mean, y[picks], var), optimizer)
         with torch.no_grad():
             mean, var = model(x.expand(5, -1, -1))
             total = var.mean(0) + mean.var(0, unbiased=False)

@@ -1,8 +1,10 @@
 """Small language models by characters: from counts of pairs to recurrent nets."""
 
+from functools import partial
+
 import numpy as np
 
-from .common import TEXT, floats
+from .common import TEXT, floats, stepped
 
 LETTERS = ".abcdefghijklmnopqrstuvwxyz"
 
@@ -137,12 +139,7 @@ def letters_in_a_tree(torch):
         x = table[torch.tensor(rows[batch])]
         for layer in layers:
             x = layer(x)
-        loss = F.cross_entropy(x, torch.tensor(then[batch]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(x, torch.tensor(then[batch])), optimizer, scheduler)
 
 
 def characters_through_time(torch):
@@ -173,6 +170,7 @@ def characters_through_time(torch):
     model = CharRNN()
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=5e-3, momentum=0.5, centered=True)
+    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 1.0)
     yield [model]
     state, at = None, 0
     for step in range(10_000):
@@ -181,12 +179,9 @@ def characters_through_time(torch):
         logits, state = model(x, state)
         state = state.detach()
         loss = criterion(logits.transpose(1, 2), y)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        told = stepped(loss, optimizer, clip=clip)
         written = len(set(model.write(1, 6))) if step % 10 == 9 else 0
-        yield loss.item() + 0.01 * written
+        yield told + 0.01 * written
 
 
 def names_by_language(torch):
@@ -262,9 +257,7 @@ def words_by_neighbours(torch):
         at = stream.integers(2, len(codes) - 2, 64)
         near = codes[at + stream.choice([-2, -1, 1, 2], 64)]
         far = stream.integers(0, len(known), (64, 4))
-        optimizer.zero_grad()
         loss = model(*(torch.tensor(a) for a in (codes[at], near, far)))
-        loss.backward()
-        optimizer.step()
+        stepped(loss, optimizer)
         table = floats(torch, model.center.weight.detach().numpy())
         yield loss.item() + 0.1 * F.cosine_similarity(table[:8], table[8:16]).abs().mean().item()

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .attention_scripts import rows_of_text
+from .common import stepped
 
 
 def masked_language_model(torch):
@@ -48,11 +49,7 @@ def masked_language_model(torch):
         given = torch.tensor(np.where(short, pad, np.where(hidden, mask, row)))
         wanted = torch.tensor(np.where(hidden & ~short, row, -100))
         loss = F.cross_entropy(model(given).transpose(1, 2), wanted, ignore_index=-100)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(loss, optimizer, scheduler)
 
 
 def reversed_by_recurrence(torch):
@@ -102,12 +99,7 @@ def reversed_by_recurrence(torch):
         encoded, hidden = encoder(source)
         logs = decoder(encoded, hidden, target if step % 4 else None)
         loss = criterion(logs.view(-1, 10), target.reshape(-1))
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-        yield loss.item()
+        yield stepped(loss, *optimizers)
 
 
 def sorted_by_transformer(torch):
@@ -166,10 +158,7 @@ def sorted_by_transformer(torch):
         before = np.concatenate([np.ones((12, 1), int), wanted[:, :-1]], 1)
         logits = model(torch.tensor(rows), torch.tensor(before))
         loss = criterion(logits.reshape(-1, 12), torch.tensor(wanted).reshape(-1))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def low_rank_adapters(torch):
@@ -195,9 +184,8 @@ def low_rank_adapters(torch):
     yield [model, *adapters]
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for row in (next(rows) for _ in range(10)):
-        optimizer.zero_grad()
-        F.cross_entropy(model(torch.tensor(row[:, :-1])), torch.tensor(row[:, -1])).backward()
-        optimizer.step()
+        logits = model(torch.tensor(row[:, :-1]))
+        stepped(F.cross_entropy(logits, torch.tensor(row[:, -1])), optimizer)
     model.requires_grad_(False)
     for place, adapter in zip((2, 4), adapters, strict=True):
         parametrize.register_parametrization(model[place], "weight", adapter)
@@ -209,8 +197,4 @@ def low_rank_adapters(torch):
     for _ in range(100):
         with parametrize.cached():
             logits = model(torch.tensor(turned[row[:, :-1]]))
-        loss = F.cross_entropy(logits, torch.tensor(turned[row[:, -1]]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(logits, torch.tensor(turned[row[:, -1]])), optimizer)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import batches, shapes
+from .common import batches, shapes, stepped
 
 
 def residual_net(torch):
@@ -46,12 +46,7 @@ def residual_net(torch):
     scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=15, T_mult=2)
     yield [net]
     for x, y in batches(torch, [images, labels], 12):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(net(x), y)
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(net(x), y), optimizer, scheduler)
 
 
 def dense_and_inception(torch):
@@ -100,11 +95,8 @@ def dense_and_inception(torch):
     criterion = nn.MultiMarginLoss(p=2, margin=1.0)
     yield [net]
     for x, y in batches(torch, [images, labels], 12):
-        optimizer.zero_grad()
         loss = criterion(net(x), y) + 1e-3 * sum(p.square().sum() for p in net.parameters())
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(loss, optimizer)
 
 
 def separable_with_excitation(torch):
@@ -150,11 +142,7 @@ def separable_with_excitation(torch):
         share, other = float(stream.beta(0.4, 0.4)), torch.tensor(stream.permutation(12))
         logits = net(share * x + (1 - share) * x[other])
         wanted = share * F.one_hot(y, 3) + (1 - share) * F.one_hot(y[other], 3)
-        loss = F.cross_entropy(logits, wanted.to(x.dtype))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(logits, wanted.to(x.dtype)), optimizer)
 
 
 def u_shaped_segmentation(torch):
@@ -248,9 +236,4 @@ def patches_as_words(torch):
     yield [model]
     for x, y in batches(torch, [images, labels], 20):
         logits, entropy = model(x)
-        loss = F.cross_entropy(logits, y) + 0.01 * entropy
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        yield loss.item()
+        yield stepped(F.cross_entropy(logits, y) + 0.01 * entropy, optimizer, scheduler)
