@@ -1,21 +1,19 @@
-"""The scripts for the engine, of all files that add some."""
+"""The scripts for the engine: of these files each function that takes `torch` alone."""
 
 from __future__ import annotations
 
 from . import (
+    scripts,
     scripts_in_place,
     scripts_of_functions,
     scripts_of_graph_tools,
     scripts_of_hooks,
     scripts_of_modes,
 )
-from .scripts import SCRIPTS
+from .tables import functions_of
 
-__all__ = [
-    "SCRIPTS",
-    "scripts_in_place",
-    "scripts_of_functions",
-    "scripts_of_graph_tools",
-    "scripts_of_hooks",
-    "scripts_of_modes",
-]
+_FILES = (
+    *(scripts, scripts_in_place, scripts_of_functions),
+    *(scripts_of_graph_tools, scripts_of_hooks, scripts_of_modes),
+)
+SCRIPTS = [script for file in _FILES for script in functions_of(vars(file), "(torch)")]

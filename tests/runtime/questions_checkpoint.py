@@ -6,6 +6,7 @@ import warnings
 
 from .raised import raised
 from .scripts import leaf
+from .tables import functions_of
 
 
 def gradients(torch, ck, reentrant):
@@ -118,20 +119,8 @@ def grad_call(torch, ck, reentrant):
     return raised(lambda: torch.autograd.grad(out, x))
 
 
-SCRIPTS = (
-    gradients,
-    several_backwards,
-    nested,
-    no_input_needs_grad,
-    other_things_saved,
-    modified_argument,
-    bad_calls,
-    keywords,
-    double_backward,
-    grad_call,
-)
 CHECKPOINTS = {
     f"{script.__name__}, {'re-entrant' if reentrant else 'not re-entrant'}": (script, reentrant)
-    for script in SCRIPTS
+    for script in functions_of(globals(), "(torch, ck, reentrant)")
     for reentrant in (True, False)
 }

@@ -5,6 +5,7 @@
 import numpy as np
 
 from .raised import raised
+from .tables import functions_of
 
 
 def _tensors(lib):
@@ -150,9 +151,4 @@ def registries_replaced(lib):
     yield raised(lambda: other.a.nothing)
 
 
-SCRIPTS = [
-    gradients_of_functions,
-    batches_of_functions,
-    modules_with_other_parameters,
-    registries_replaced,
-]
+SCRIPTS = functions_of(globals(), "(lib)")

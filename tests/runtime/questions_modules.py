@@ -8,6 +8,7 @@ import numpy as np
 
 from . import questions_functions
 from .raised import raised
+from .tables import functions_of
 
 
 def filled(lib, module):
@@ -336,20 +337,4 @@ def scaled_gradients(lib):
         yield scaler.get_scale(), weight.tolist()
 
 
-SCRIPTS = [
-    parametrized_norms,
-    hooked_norms,
-    own_parametrizations,
-    parameter_containers,
-    state_hooks,
-    further_methods,
-    clipped,
-    extra_state,
-    sync_batch_norm,
-    streams,
-    shares_of_samples,
-    registration_hooks,
-    further_paths,
-    scaled_gradients,
-    *questions_functions.SCRIPTS,
-]
+SCRIPTS = [*functions_of(globals(), "(lib)"), *questions_functions.SCRIPTS]

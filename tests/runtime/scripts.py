@@ -7,13 +7,6 @@ What a script returns (numbers, lists, names, messages) has to be the same.
 
 import warnings
 
-SCRIPTS = []
-
-
-def script(function):
-    SCRIPTS.append(function)
-    return function
-
 
 def error(call, words):
     """The class of what `call` raises, and `words`, which the messages of both libraries have.
@@ -31,7 +24,6 @@ def leaf(torch, *values):
     return torch.tensor(list(values), dtype=torch.float64, requires_grad=True)
 
 
-@script
 def accumulates(torch):
     x = leaf(torch, 1.0, 2.0)
     (x * x).sum().backward()
@@ -40,7 +32,6 @@ def accumulates(torch):
     return x.grad.tolist(), first is x.grad
 
 
-@script
 def graph_shape(torch):
     x = leaf(torch, 1.0, 2.0)
     y = (x * 2).exp().sum()
@@ -52,7 +43,6 @@ def graph_shape(torch):
     return names, y.is_leaf, x.is_leaf, y.output_nr, x.grad_fn
 
 
-@script
 def linear_graph(torch):
     w = torch.ones(3, 2, requires_grad=True)
     b = torch.zeros(3, requires_grad=True)
@@ -64,7 +54,6 @@ def linear_graph(torch):
     )
 
 
-@script
 def second_backward(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp().sum()
@@ -76,7 +65,6 @@ def second_backward(torch):
     return x.grad.tolist(), error(y.backward, "backward through the graph a second time")
 
 
-@script
 def higher_order(torch):
     x = leaf(torch, 0.5, 2.0)
     y = (x.tanh() * x.exp()).sum()
@@ -87,7 +75,6 @@ def higher_order(torch):
     return found
 
 
-@script
 def create_graph_accumulates(torch):
     x = leaf(torch, 3.0)
     with warnings.catch_warnings():
@@ -99,7 +86,6 @@ def create_graph_accumulates(torch):
     return g.tolist(), x.grad.tolist()
 
 
-@script
 def unused_inputs(torch):
     x, z = leaf(torch, 1.0), leaf(torch, 2.0)
     y = (x * 3).sum()
@@ -114,7 +100,6 @@ def unused_inputs(torch):
     )
 
 
-@script
 def backward_inputs(torch):
     x, z = leaf(torch, 1.0), leaf(torch, 2.0)
     h = x * z
@@ -122,7 +107,6 @@ def backward_inputs(torch):
     return x.grad, z.grad.tolist(), h.grad.tolist()
 
 
-@script
 def bad_calls(torch):
     x = leaf(torch, 1.0, 2.0)
     return (
@@ -144,7 +128,6 @@ def bad_calls(torch):
     )
 
 
-@script
 def broadcast_reduces(torch):
     x = torch.ones(3, 1, requires_grad=True)
     y = torch.ones(4, dtype=torch.float64, requires_grad=True)
@@ -152,7 +135,6 @@ def broadcast_reduces(torch):
     return x.grad.tolist(), y.grad.tolist(), str(x.grad.dtype)[-7:], list(x.grad.shape)
 
 
-@script
 def grad_of_several(torch):
     x = leaf(torch, 1.0, 2.0)
     a, b = x * 2, x.sin()
@@ -160,7 +142,6 @@ def grad_of_several(torch):
     return x.grad.tolist()
 
 
-@script
 def sums_many_uses(torch):
     x = leaf(torch, 1.0, 2.0)
     h = x * 1
@@ -169,7 +150,6 @@ def sums_many_uses(torch):
     return x.grad.tolist()
 
 
-@script
 def gradients_are_not_shared(torch):
     x, y = leaf(torch, 1.0), leaf(torch, 2.0)
     (x + y).backward(torch.ones(1, dtype=torch.float64))
@@ -177,7 +157,6 @@ def gradients_are_not_shared(torch):
     return x.grad.tolist(), y.grad.tolist()
 
 
-@script
 def given_gradient_is_not_taken(torch):
     x = leaf(torch, 1.0)
     g = torch.ones(1, dtype=torch.float64)
@@ -186,7 +165,6 @@ def given_gradient_is_not_taken(torch):
     return g.tolist()
 
 
-@script
 def hook_order(torch):
     seen = []
     x = leaf(torch, 1.0)
@@ -202,7 +180,6 @@ def hook_order(torch):
     return seen, h.grad.tolist()
 
 
-@script
 def hooks_can_be_removed(torch):
     seen = []
     x = leaf(torch, 1.0)
@@ -215,7 +192,6 @@ def hooks_can_be_removed(torch):
     return seen
 
 
-@script
 def hook_on_captured(torch):
     x = leaf(torch, 1.0)
     h = x * 2
@@ -223,7 +199,6 @@ def hook_on_captured(torch):
     return [g.tolist() for g in torch.autograd.grad((h * 3).sum(), [h, x])]
 
 
-@script
 def hook_errors(torch):
     x = leaf(torch, 1.0, 2.0)
     h = x * 2
@@ -236,7 +211,6 @@ def hook_errors(torch):
     )
 
 
-@script
 def version_error(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp()
@@ -254,7 +228,6 @@ def version_error(torch):
     return "version 1; expected version 0" in message, "inplace" in message, w.grad.tolist()
 
 
-@script
 def versions_count(torch):
     x = torch.zeros(3)
     v = x[1:]

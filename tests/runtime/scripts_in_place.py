@@ -4,10 +4,9 @@
 
 import threading
 
-from .scripts import error, leaf, script
+from .scripts import error, leaf
 
 
-@script
 def inplace_on_non_leaf(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
@@ -17,7 +16,6 @@ def inplace_on_non_leaf(torch):
     return x.grad.tolist(), y.grad_fn.name()
 
 
-@script
 def inplace_on_view(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 2
@@ -32,7 +30,6 @@ def inplace_on_view(torch):
     return first, x.grad.tolist(), y.grad_fn.name(), v._base is y
 
 
-@script
 def inplace_on_view_of_plain_base(torch):
     x = leaf(torch, 5.0)
     base = torch.zeros(3, dtype=torch.float64)
@@ -43,7 +40,6 @@ def inplace_on_view_of_plain_base(torch):
     return x.grad.tolist(), base.requires_grad, before.requires_grad
 
 
-@script
 def assignment(torch):
     x = torch.zeros(3, 4, dtype=torch.float64)
     w = leaf(torch, 1.0, 2.0, 3.0, 4.0)
@@ -55,7 +51,6 @@ def assignment(torch):
     return w.grad.tolist(), y.tolist()
 
 
-@script
 def inplace_double_backward(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x
@@ -65,7 +60,6 @@ def inplace_double_backward(torch):
     return g.tolist(), h.tolist()
 
 
-@script
 def forbidden_inplace(torch):
     x = torch.ones(2, 3, requires_grad=True)
     y = x * 1
@@ -77,7 +71,6 @@ def forbidden_inplace(torch):
     )
 
 
-@script
 def modes_of_other_threads(torch):
     torch.set_grad_enabled(False)
     other = []
@@ -88,7 +81,6 @@ def modes_of_other_threads(torch):
     return other
 
 
-@script
 def custom_function(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
@@ -109,7 +101,6 @@ def custom_function(torch):
     return y.tolist(), g.tolist(), h.tolist(), y.grad_fn.name()
 
 
-@script
 def custom_function_details(torch):
     seen = []
 
@@ -152,7 +143,6 @@ def custom_function_details(torch):
     )
 
 
-@script
 def trimming(torch):
     ran = []
 
@@ -175,7 +165,6 @@ def trimming(torch):
     return ran, y.grad.tolist()
 
 
-@script
 def reentrant(torch):
     depth = []
 
@@ -198,7 +187,6 @@ def reentrant(torch):
     return len(depth), x.grad.tolist()
 
 
-@script
 def threads(torch):
     x = leaf(torch, 1.0, 2.0)
 
@@ -214,7 +202,6 @@ def threads(torch):
     return x.grad.tolist()
 
 
-@script
 def sequence_numbers(torch):
     x = leaf(torch, 1.0)
     a = x * 2
@@ -227,7 +214,6 @@ def sequence_numbers(torch):
     return order
 
 
-@script
 def retained_after_inplace(torch):
     x = leaf(torch, 1.0)
     y = x * 2
@@ -237,7 +223,6 @@ def retained_after_inplace(torch):
     return y.grad.tolist(), x.grad.tolist()
 
 
-@script
 def detached(torch):
     x = leaf(torch, 1.0, 2.0)
     y = (x * 2).detach()
@@ -248,7 +233,6 @@ def detached(torch):
     return x.grad.tolist(), y.requires_grad, w.requires_grad, w.is_leaf
 
 
-@script
 def where_none_flows(torch):
     x = leaf(torch, 1.0, 2.0)
     a, b = x.unbind(0)

@@ -2,7 +2,7 @@
 
 # ruff: noqa: ARG004, ARG005  (hooks and Functions have the arguments they have)
 
-from .scripts import error, leaf, script
+from .scripts import error, leaf
 
 
 def function_of(torch, forward, backward):
@@ -13,7 +13,6 @@ def function_of(torch, forward, backward):
     return type("Made", (torch.autograd.Function,), members)
 
 
-@script
 def functions_with_wrong_gradients(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
 
@@ -31,7 +30,6 @@ def functions_with_wrong_gradients(torch):
     )  # fmt: skip
 
 
-@script
 def functions_with_gradients_that_fit(torch):
     """None at the end is left out, dtypes are converted, and what was broadcast is summed."""
     x, half = leaf(torch, 1.0, 2.0), torch.ones(2, dtype=torch.float16, requires_grad=True)
@@ -46,7 +44,6 @@ def functions_with_gradients_that_fit(torch):
     return x.grad.tolist(), half.grad.tolist(), half.grad.dtype == torch.float16
 
 
-@script
 def functions_without_parts(torch):
     x = leaf(torch, 1.0)
     none = function_of(torch, None, None)
@@ -65,7 +62,6 @@ def not_implemented(call):
     return False
 
 
-@script
 def functions_with_setup_context(torch):
     class Scaled(torch.autograd.Function):
         @staticmethod
@@ -94,7 +90,6 @@ def functions_with_setup_context(torch):
     )
 
 
-@script
 def functions_that_return_their_input(torch):
     same = function_of(torch, lambda ctx, x: x, lambda ctx, g: g * 3)
     view = function_of(torch, lambda ctx, x: x.view(-1), lambda ctx, g: g.reshape(1, 2) * 5)
@@ -118,7 +113,6 @@ def functions_that_return_their_input(torch):
     )
 
 
-@script
 def once_differentiable_twice(torch):
     class Once(torch.autograd.Function):
         @staticmethod
@@ -143,7 +137,6 @@ def once_differentiable_twice(torch):
     )
 
 
-@script
 def functions_with_outputs_that_are_no_tensors(torch):
     """What backward is given for outputs that are no tensors, and setup_context for defaults."""
     seen = []

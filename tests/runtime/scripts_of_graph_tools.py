@@ -1,9 +1,8 @@
 """More scripts: what torch.autograd has beside the graph itself: edges, batches, saved tensors."""
 
-from .scripts import error, leaf, script
+from .scripts import error, leaf
 
 
-@script
 def variables(torch):
     made, x = torch.autograd.Variable, torch.ones(2)
     v = made(x, requires_grad=True)
@@ -18,7 +17,6 @@ def variables(torch):
     )
 
 
-@script
 def gradients_of_edges(torch):
     edge_of = torch.autograd.graph.get_gradient_edge
     x = leaf(torch, 1.0, 2.0)
@@ -40,7 +38,6 @@ def gradients_of_edges(torch):
     )
 
 
-@script
 def batches_of_gradients(torch):
     x, w, z = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0), leaf(torch, 1.0)
     rows, grad = torch.eye(2, dtype=torch.float64), torch.autograd.grad
@@ -57,7 +54,6 @@ def batches_of_gradients(torch):
     )
 
 
-@script
 def hooks_of_several_tensors(torch):
     register, seen = torch.autograd.graph.register_multi_grad_hook, []
     a, b, c = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
@@ -75,7 +71,6 @@ def hooks_of_several_tensors(torch):
     return seen, error(lambda: register((a,), print, mode="each"), "Expects mode to be one of")
 
 
-@script
 def saved_tensors_on_the_cpu(torch):
     graph, x = torch.autograd.graph, leaf(torch, 1.0, 2.0)
     with graph.save_on_cpu():
@@ -104,7 +99,6 @@ def saved_tensors_on_the_cpu(torch):
     )
 
 
-@script
 def second_gradients_at_given_ones(torch):
     check, x, g = torch.autograd.gradgradcheck, leaf(torch, 0.5, 1.0), leaf(torch, 2.0, 3.0)
     return (
@@ -115,7 +109,6 @@ def second_gradients_at_given_ones(torch):
     )
 
 
-@script
 def memory_of_tensors(torch):
     x = torch.arange(6.0).reshape(2, 3)
     one, other = x.untyped_storage(), x[1].untyped_storage()
@@ -127,12 +120,10 @@ def memory_of_tensors(torch):
     )
 
 
-@script
 def complex_by_their_old_names(torch):
     return torch.cfloat is torch.complex64, torch.zeros(1, dtype=torch.cdouble).tolist()
 
 
-@script
 def names_of_nodes(torch):
     x, y = leaf(torch, 1.0, 2.0).reshape(1, 2) * 1, leaf(torch, 3.0, 4.0) * 1
     here = torch.zeros(1, 1, dtype=torch.int64)

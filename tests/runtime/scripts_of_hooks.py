@@ -8,11 +8,10 @@ import warnings
 
 import numpy as np
 
-from .scripts import error, leaf, script
+from .scripts import error, leaf
 from .scripts_of_functions import function_of
 
 
-@script
 def functions_with_arguments_by_name(torch):
     seen = []
 
@@ -36,7 +35,6 @@ def functions_with_arguments_by_name(torch):
     )
 
 
-@script
 def functions_with_setup_context_and_names(torch):
     class Scaled(torch.autograd.Function):
         @staticmethod
@@ -51,7 +49,6 @@ def functions_with_setup_context_and_names(torch):
     return error(lambda: Scaled.apply(x), ""), error(lambda: Scaled.apply(x, factor=2.0), "")
 
 
-@script
 def functions_that_do_not_materialize(torch):
     seen = []
 
@@ -73,7 +70,6 @@ def functions_that_do_not_materialize(torch):
     return run(False), run(True), seen
 
 
-@script
 def leaves_that_no_longer_need_a_gradient(torch):
     p, q, seen = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0), []
     p.register_hook(lambda g: seen.append("hook"))
@@ -87,7 +83,6 @@ def leaves_that_no_longer_need_a_gradient(torch):
     return first, p.grad.tolist(), seen
 
 
-@script
 def hooks_of_outputs_that_were_not_used(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     a, b = (x * 1).split(2)
@@ -105,7 +100,6 @@ def hooks_of_outputs_that_were_not_used(torch):
     return x.grad.tolist(), seen, kept, told, w.grad
 
 
-@script
 def node_hooks_that_return_what_they_may_not(torch):
     def run(kind, found):
         x = leaf(torch, 1.0, 2.0)
@@ -125,7 +119,6 @@ def node_hooks_that_return_what_they_may_not(torch):
     )
 
 
-@script
 def post_accumulate_hooks_that_return_something(torch):
     def run(found):
         x = leaf(torch, 1.0)
@@ -140,7 +133,6 @@ def post_accumulate_hooks_that_return_something(torch):
     )
 
 
-@script
 def prehooks_of_nodes_with_several_outputs(torch):
     x, seen = leaf(torch, 1.0, 2.0, 4.0), []
     for name in ("var_mean", "std_mean"):
@@ -156,7 +148,6 @@ def prehooks_of_nodes_with_several_outputs(torch):
     return seen, x.grad.tolist()
 
 
-@script
 def pack_hooks_that_write(torch):
     def run(call, pack, unpack=lambda t: t):
         x = leaf(torch, 1.0, 2.0)
@@ -177,7 +168,6 @@ def pack_hooks_that_write(torch):
     )
 
 
-@script
 def views_that_are_older_than_the_leaf(torch):
     def old(grown):
         x = torch.ones(3)
@@ -200,7 +190,6 @@ def views_that_are_older_than_the_leaf(torch):
     return [*seen, v.requires_grad, x.tolist()]
 
 
-@script
 def norms_that_stop_tracking(torch):
     norm, x = torch.nn.BatchNorm1d(2), torch.arange(8.0).reshape(4, 2)
     norm(x)
@@ -212,7 +201,6 @@ def norms_that_stop_tracking(torch):
     return seen, error(lambda: norm(x), "must either both be None or neither be None")
 
 
-@script
 def writes_to_what_was_expanded(torch):
     def wide():
         return torch.ones(1).expand(3)
@@ -224,7 +212,6 @@ def writes_to_what_was_expanded(torch):
         return wide().masked_fill_(here, 2.0).tolist(), rows.tolist(), wide()[0].add_(1).item()
 
 
-@script
 def functions_of_numpy(torch):
     x, a = leaf(torch, 1.0, 4.0), np.zeros(2)
     y = x.detach()
@@ -236,7 +223,6 @@ def functions_of_numpy(torch):
     return [[str(f.dtype)[-5:], f.tolist()] for f in found], a.tolist(), told
 
 
-@script
 def copies_of_dtypes(torch):
     kept = {"kind": torch.float32, "other": torch.int64, "mask": torch.bool}
     deep, flat = copy.deepcopy(kept), copy.copy(torch.float64)

@@ -4,10 +4,9 @@
 
 import warnings
 
-from .scripts import error, leaf, script
+from .scripts import error, leaf
 
 
-@script
 def modes_as_decorators(torch):
     @torch.no_grad
     def bare():
@@ -39,7 +38,6 @@ def modes_as_decorators(torch):
     return seen, bare.__name__, torch.is_grad_enabled()
 
 
-@script
 def modes_in_generators(torch):
     seen = []
 
@@ -66,7 +64,6 @@ def modes_in_generators(torch):
     return seen, out, torch.is_grad_enabled()
 
 
-@script
 def a_mode_within_itself(torch):
     mode, seen = torch.no_grad(), []
     with mode:
@@ -83,7 +80,6 @@ def a_mode_within_itself(torch):
     return seen
 
 
-@script
 def inference_tensors(torch):
     with torch.inference_mode():
         x = torch.ones(2)
@@ -103,7 +99,6 @@ def inference_tensors(torch):
     )
 
 
-@script
 def nodes(torch):
     x = leaf(torch, 1.0)
     y = (x * 2).exp()
@@ -123,7 +118,6 @@ def nodes(torch):
     )
 
 
-@script
 def hooks_on_nodes(torch):
     """What they return takes the place of gradients; one that is not needed does not run."""
     x, w, seen = leaf(torch, 1.0), leaf(torch, 2.0), []
@@ -140,7 +134,6 @@ def hooks_on_nodes(torch):
     return first, [g.tolist() for g in torch.autograd.grad(z.sum(), [y, w])], seen
 
 
-@script
 def callbacks_at_the_end(torch):
     seen, queue = [], torch.autograd.Variable._execution_engine.queue_callback
     x = leaf(torch, 1.0)
@@ -151,7 +144,6 @@ def callbacks_at_the_end(torch):
     )
 
 
-@script
 def gradients_as_attributes(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
@@ -176,7 +168,6 @@ def gradients_as_attributes(torch):
     )
 
 
-@script
 def anomalies(torch):
     """Only with the mode on, and only with its check, is a nan an error; the node is named."""
     autograd = torch.autograd
@@ -203,7 +194,6 @@ def anomalies(torch):
     return seen
 
 
-@script
 def saved_hooks_within_saved_hooks(torch):
     log = []
 
@@ -224,7 +214,6 @@ def saved_hooks_within_saved_hooks(torch):
     return log, x.grad.tolist()
 
 
-@script
 def saved_tensors_written_to(torch):
     """What is saved and then written to is an error that names the versions, by any name."""
     x, results = leaf(torch, 1.0, 2.0), []
@@ -246,7 +235,6 @@ def saved_tensors_written_to(torch):
     return results, error(y.sum().backward, "version 1; expected version 0")
 
 
-@script
 def writes_to_views_that_are_freed(torch):
     x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0)
     y = x * 1
@@ -259,7 +247,6 @@ def writes_to_views_that_are_freed(torch):
     )
 
 
-@script
 def complex_gradients_of_real_inputs(torch):
     x = leaf(torch, 1.0, 2.0)
     c = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
@@ -272,7 +259,6 @@ def complex_gradients_of_real_inputs(torch):
     )
 
 
-@script
 def leaves_that_are_used_again(torch):
     """A backward into a graph that shares a part with an earlier one, and changed leaves."""
     x = leaf(torch, 1.0, 2.0)
@@ -286,7 +272,6 @@ def leaves_that_are_used_again(torch):
     return first, x.tolist(), [round(v, 9) for v in x.grad.tolist()], x.is_leaf, x._version
 
 
-@script
 def views_of_what_was_made_in_inference_mode(torch):
     def state(t):
         return t.requires_grad, t.is_inference(), t._is_view(), t.is_leaf

@@ -1,9 +1,20 @@
-"""Tables of expressions, in rows by theme."""
+"""Tables of expressions, in rows by theme, and of the functions of a file."""
 
 from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
 
 
 def calls(table: str) -> list[str]:
     """The expressions of a table, which semicolons divide; rows that begin with # say of what."""
     rows = [row.strip() for row in table.strip().split("\n") if not row.startswith("#")]
     return [call for row in rows for call in row.split("; ")]
+
+
+def functions_of(file: Mapping[str, Any], signature: str) -> list[Callable[..., Any]]:
+    """The public functions that a file defines with this signature, in their order there."""
+    own = [f for f in file.values() if inspect.isfunction(f) and f.__module__ == file["__name__"]]
+    public = [f for f in own if not f.__name__.startswith("_")]
+    return [f for f in public if str(inspect.signature(f)) == signature]
