@@ -1,24 +1,21 @@
 """Questions about layers for sequences: the same weights, and the same answers and gradients."""
 
-# ruff: noqa: E501  (a row a question)
+# ruff: noqa: E501  (some questions are long)
 
 import numpy as np
 
-LAYERS = """
-nn.LSTM(3, 4)
-nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True)
-nn.LSTM(3, 4, 2, bias=False)
-nn.LSTM(3, 4, 2, proj_size=2, bidirectional=True)
-nn.GRU(3, 4, 2, bidirectional=True)
-nn.GRU(3, 4, bias=False, batch_first=True)
-nn.RNN(3, 4, 2)
-nn.RNN(3, 4, nonlinearity='relu', batch_first=True)
-nn.RNN(3, 4, 1, 'relu')
-""".strip().split("\n")
+from .tables import calls
+
+LAYERS = calls("""
+nn.LSTM(3, 4); nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True); nn.LSTM(3, 4, 2, bias=False)
+nn.LSTM(3, 4, 2, proj_size=2, bidirectional=True); nn.GRU(3, 4, 2, bidirectional=True)
+nn.GRU(3, 4, bias=False, batch_first=True); nn.RNN(3, 4, 2)
+nn.RNN(3, 4, nonlinearity='relu', batch_first=True); nn.RNN(3, 4, 1, 'relu')
+""")
 CELLS = ["nn.LSTMCell(3, 4)", "nn.GRUCell(3, 4, False)", "nn.RNNCell(3, 4)"]
 CELLS += ["nn.RNNCell(3, 4, nonlinearity='relu')", "nn.LSTMCell(3, 4, bias=False)"]
 HOW = ("plain", "given", "alone", "packed", "unsorted")
-ATTENTION = """
+ATTENTION = calls("""
 nn.MultiheadAttention(4, 2)(q, q, q)
 nn.MultiheadAttention(4, 2, batch_first=True)(q, q, q, need_weights=False)
 nn.MultiheadAttention(4, 2, bias=False)(q, k, k, average_attn_weights=False)
@@ -40,11 +37,10 @@ nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2, nn.LayerNorm(
 nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2, nn.LayerNorm(4))(q, k, tgt_mask=causal)
 nn.Transformer(4, 2, 1, 1, 8, 0.0)(k, q, tgt_mask=causal)
 nn.Transformer(4, 2, 1, 2, 8, 0.0, batch_first=True, norm_first=True)(k, k[:, :1])
-nn.Transformer.generate_square_subsequent_mask(3)
-nn.MultiheadAttention(4, 3)
+nn.Transformer.generate_square_subsequent_mask(3); nn.MultiheadAttention(4, 3)
 nn.TransformerEncoderLayer(4, 2, activation='no')
-""".strip().split("\n")
-PACKED = """
+""")
+PACKED = calls("""
 rnn.pad_sequence([x[0], x[1, :2], x[2, :1]])
 rnn.pad_sequence([x[0], x[1, :2]], batch_first=True, padding_value=-1.0)
 rnn.pad_sequence([x[0], x[1, :2]], True, 2.0, padding_side='left')
@@ -55,15 +51,12 @@ rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [2, 4], enforce_sorted=False
 rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [4, 2]), True, 9.0, 6)
 list(rnn.pack_sequence([x[:, 0], x[:2, 1]]))
 rnn.unpack_sequence(rnn.pack_sequence([x[:1, 0], x[:2, 1]], enforce_sorted=False))
-rnn.pack_padded_sequence(x, [3, 5])
-rnn.pack_padded_sequence(x, [5, 0])
+rnn.pack_padded_sequence(x, [3, 5]); rnn.pack_padded_sequence(x, [5, 0])
 rnn.pack_padded_sequence(x, [5])
-rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [4, 2]), total_length=3)
-nn.LSTM(3, 4)(x[0, 0])
-nn.LSTM(2, 4)(x)
-nn.GRU(3, 4)(x, x)
+rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [4, 2]), total_length=3); nn.LSTM(3, 4)(x[0, 0])
+nn.LSTM(2, 4)(x); nn.GRU(3, 4)(x, x)
 nn.LSTM(3, 4, 2, True, True, 0.5, True), nn.GRU(3, 4), nn.RNN(3, 4, 2), nn.LSTMCell(3, 4), nn.GRUCell(3, 4, bias=False), nn.LSTM(3, 4, proj_size=2)
-""".strip().split("\n")
+""")
 ERRORS = (IndexError, ValueError, TypeError, AttributeError, AssertionError, RuntimeError)
 
 

@@ -1,8 +1,10 @@
 """Samples of arguments under PyTorch's other names, and of results written to given tensors."""
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-ARGUMENTS = """
+from .tables import calls
+
+ARGUMENTS = calls("""
 x.sum(axis=1), x.mean(axis=0, keepdims=True), x.max(axis=1), x.argmax(axis=1), x.std(axis=0), x.norm(dim=1), x.all(axis=0), torch.prod(x, axis=1)
 torch.cat([x, y], axis=1), torch.stack([x, y], axis=1), x.cumsum(axis=1), x.softmax(axis=1), x.log_softmax(axis=0), x.sort(axis=0), x.logsumexp(axis=1), x.amax(axis=1, keepdims=True)
 x.flip(dims=(0,)), x.permute(dims=(1, 0)), x.reshape(shape=(3, 2)), torch.zeros(size=(2,)), torch.ones(size=(2, 1)), x.expand(size=(4, 2, 3)), x.tile(dims=(2, 1)), torch.permute(x, dims=(1, 0))
@@ -16,10 +18,8 @@ torch.add(x, y, out=torch.empty(2, 3, dtype=torch.float64)) is None
 [o := torch.zeros(4), torch.cat([f, f], out=o), o][2]
 [o := torch.zeros(2), torch.arange(5.0, out=o), torch.zeros(2, 2, out=o), o][3]
 [o := torch.ones(3, 3), torch.mm(f.T, f, out=o).data_ptr() == o.data_ptr(), o][1:]
-torch.mul(x, y, out=torch.zeros(2, 3).long())
-torch.exp(x.requires_grad_(), out=torch.zeros(2, 3))
-torch.exp(k, out=torch.zeros(2, 3).long())
-torch.exp(x, out=[1])
+torch.mul(x, y, out=torch.zeros(2, 3).long()); torch.exp(x.requires_grad_(), out=torch.zeros(2, 3))
+torch.exp(k, out=torch.zeros(2, 3).long()); torch.exp(x, out=[1])
 torch.exp(x.detach(), out=torch.zeros(1, dtype=torch.float64).expand(2, 3))
 F.softmax(x), F.log_softmax(x), F.softmax(v), F.softmax(T), F.softmin(x, 1)
 F.relu(x.clone(), inplace=True), F.leaky_relu(x.clone(), 0.1, True), F.elu(x.clone(), inplace=True), F.silu(x.clone(), inplace=True), F.hardtanh(x.clone(), inplace=True), F.relu6(x.clone(), inplace=True), F.hardswish(x.clone(), inplace=True), F.mish(x.clone(), True), F.selu(x.clone(), inplace=True), F.celu(x.clone(), 0.5, True), F.threshold(x.clone(), 0.1, 20, True)
@@ -35,4 +35,4 @@ torch.clamp(input=x, min=0), torch.add(input=x, other=y), torch.sum(input=x), to
 x.max(other=y), torch.where(x > 0, input=x, other=y), torch.where(condition=x > 0, self=x, other=y), x.where(x > 0, y), torch.repeat_interleave(x, repeats=2, dim=0), x.repeat_interleave(torch.tensor([1, 2]), 0, output_size=3), torch.repeat_interleave(torch.tensor([1, 2])), x.topk(k=2), x.var(dim=1, correction=0), x.scatter(0, i[None], 1.0, reduce='add')
 [setattr(g := torch.nn.Parameter(x.detach()), 'grad', y.detach()), torch.nn.utils.clip_grad_norm_([g], 1.0, foreach=False), torch.nn.utils.clip_grad_value_([g], 0.1, foreach=False), g.grad][1::2]
 torch.einsum('ij,jk->ik', [x, M]), torch.einsum(x, [0, 1], M, [1, 2], [0, 2]), torch.einsum('...i->...', x)
-""".strip().split("\n")
+""")

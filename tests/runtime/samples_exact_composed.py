@@ -3,14 +3,14 @@
 Names in them are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-COMPOSED = """
+from .tables import calls
+
+COMPOSED = calls("""
 torch.argwhere(b), k.argwhere()
 torch.broadcast_to(v, (2, 3)), v.broadcast_to(2, 3), torch.clamp_min(x, 0.1), x.clamp_max(0.1), k.clamp_min(2), torch.clamp_max(x, v), x.clone().clamp_min_(0.0), x.clone().clamp_max_(v)
-torch.broadcast_to(x, (2, 2))
-x.diff(0), x.diff(0, 1, y)
-x.diff(-1)
+torch.broadcast_to(x, (2, 2)); x.diff(0), x.diff(0, 1, y); x.diff(-1)
 torch.logspace(4.3, 0, 4, base=5.0, dtype=torch.int64)
 torch.cross(x, y, dim=1), x.cross(y, 1), torch.linalg.cross(x, y), torch.cross(v, v.flip(0), 0), torch.linalg.cross(T.mT, T.mT.flip(0)), torch.linalg.cross(x, v[None])
 torch.cross(x, y, dim=0)
@@ -18,15 +18,13 @@ torch.linalg.cross(T, T)
 torch.diff(x), x.diff(2), torch.diff(x, dim=0), torch.diff(b), torch.diff(x, prepend=y, append=y), torch.diff(v, n=5), k.diff()
 torch.diff(z)
 torch.dist(x, y), x.dist(y, 1), torch.dist(x, v, 3.0), torch.fliplr(x), x.flipud(), torch.flipud(v)
-torch.fliplr(v)
-torch.inner(x, y), torch.inner(v, v), torch.inner(x, v), torch.inner(z, x)
+torch.fliplr(v); torch.inner(x, y), torch.inner(v, v), torch.inner(x, v), torch.inner(z, x)
 torch.inner(x, M[:, :2])
 torch.linalg.multi_dot([x, M, x.T]), torch.linalg.matmul(x, M), torch.linalg.vecdot(x, y), torch.linalg.vecdot(c, d), torch.vdot(c[0], d[0]), torch.vdot(v, v), torch.linalg.diagonal(M), torch.linalg.diagonal(T, offset=1)
 torch.ravel(x), x.T.ravel(), z.ravel()
 torch.sinc(x), torch.sinc(torch.zeros(2)), x.sinc(), k.sinc(), torch.split_with_sizes(x, [1, 2], 1), x.split_with_sizes([1, 1])
 torch.tensor_split(x, 2, dim=1), T.tensor_split(3, 2), torch.tensor_split(v, (1, 2)), v.tensor_split([0, 5]), torch.tensor_split(x, [1, -1], 1), v.tensor_split(5), v.tensor_split(torch.tensor([1, 2]))
-torch.tensor_split(x, 0)
-torch.tensor_split(z, 2)
+torch.tensor_split(x, 0); torch.tensor_split(z, 2)
 torch.column_stack([v, x.T]), torch.column_stack([z, z])
 torch.concatenate([x, y], 1), torch.concat([x, y])
 torch.isin(k, torch.tensor([1, 2])), torch.isin(k, 1), torch.isin(k, l, invert=True), torch.isin(2, k)
@@ -40,14 +38,10 @@ type(torch.Tensor._make_subclass(nn.Parameter, x.detach(), True)).__name__, torc
 repr(__import__(torch.__name__ + '.optim.optimizer', fromlist=['required']).required), len(torch.optim.Optimizer([x.detach()], {'lr': 1.0}).param_groups)
 torch.optim.Optimizer([x.detach()], {'lr': __import__(torch.__name__ + '.optim.optimizer', fromlist=['required']).required})
 torch.optim.Optimizer([{'params': [x.detach()], 'lr': 0.5}], {'lr': __import__(torch.__name__ + '.optim.optimizer', fromlist=['required']).required}).param_groups[0]['lr']
-k.clone().true_divide_(2)
-k.clone().logit_()
-v.clone().addmv_(M, x)
-v.clone().atan2_(x)
+k.clone().true_divide_(2); k.clone().logit_(); v.clone().addmv_(M, x); v.clone().atan2_(x)
 x.detach().clone().unsqueeze_(0), x.detach().clone().t_(), x.detach().clone().transpose_(0, 1), x.detach()[None].clone().squeeze_(), x.detach().clone().unsqueeze_(-1).add_(1)
 torch.zeros(3, 3).fill_diagonal_(2), torch.zeros(7, 3).fill_diagonal_(1, wrap=True), torch.zeros(2, 4).fill_diagonal_(5), torch.zeros(2, 2, 2).fill_diagonal_(1), M.clone().fill_diagonal_(0.5), torch.zeros(7, 3).fill_diagonal_(1), torch.zeros(3, 3, dtype=torch.int64).fill_diagonal_(2)
-torch.zeros(3).fill_diagonal_(1)
-torch.zeros(2, 3, 4).fill_diagonal_(1)
+torch.zeros(3).fill_diagonal_(1); torch.zeros(2, 3, 4).fill_diagonal_(1)
 x.is_signed(), torch.is_signed(u), x.is_same_size(y), torch.is_same_size(x, v), torch.is_nonzero(z), torch.tensor([[0]]).is_nonzero(), x.is_inference()
 x.is_nonzero()
 torch.dropout(x, 0.0, True), torch.celu(x), torch.selu(x), torch.prelu(x, v), torch.threshold(x, 0.1, 5.0), torch.hardshrink(x), torch.rrelu(x), torch.conj_physical(c), torch.fill_(x.clone(), 2.0), torch.nan_to_num_(n.clone())
@@ -67,4 +61,4 @@ torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 1]], v, (2,), check_invariants=True)
 [a := torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 1]], v, check_invariants=True), a.shape, a.to_dense()][1:]
 torch.zeros(2).unsqueeze_(5)
 torch.distributed.is_initialized() if torch.distributed.is_available() else False
-""".strip().split("\n")
+""")

@@ -3,9 +3,11 @@
 Names in them are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-NAMES = """
+from .tables import calls
+
+NAMES = calls("""
 torch.fft.fft2(x), torch.fft.ifft2(c), torch.fft.rfft2(x), torch.fft.irfft2(c), torch.fft.fft2(x, s=(3, 2)), torch.fft.rfft2(x, norm='ortho')
 torch.fft.fftn(T), torch.fft.ifftn(c, dim=0).contiguous(), torch.fft.rfftn(T, dim=(0, 1)).contiguous(), torch.fft.irfftn(c).contiguous(), torch.fft.fftn(T, s=(2, 2))
 torch.fft.hfft(c, 4), torch.fft.ihfft(x), torch.fft.fftshift(x), torch.fft.ifftshift(x, 1), torch.fft.fftshift(v)
@@ -21,12 +23,10 @@ torch.cdist(x, M), torch.cdist(x, M, p=1.0), torch.cdist(x, x + 1.0)
 torch.diag(v), v.diag(1), torch.diag(M), M.diag(-1), torch.diag_embed(x), x.diag_embed(1), x.diag_embed(-1, 0, 2), torch.diag(v, -2)
 torch.diag(T)
 torch.vstack([x, v]), torch.row_stack([v, v]), torch.hstack([x, y]), torch.hstack([v, v]), torch.atleast_2d(v), torch.atleast_2d(v, z), torch.atleast_1d(z), torch.broadcast_tensors(x, v)
-torch.broadcast_tensors(x, M)
-torch.hstack([])
+torch.broadcast_tensors(x, M); torch.hstack([])
 torch.tril_indices(3, 3), torch.triu_indices(2, 3, 1)
 torch.allclose(x, x + 1e-9), x.allclose(y), torch.equal(x, x), x.equal(f), torch.isclose(x, x + 1e-6), n.isclose(n, equal_nan=True), torch.isclose(k, k + 1, atol=1), torch.equal(x, v)
-torch.allclose(x, f)
-torch.isclose(x, y, rtol=-1)
+torch.allclose(x, f); torch.isclose(x, y, rtol=-1)
 torch.unique(k), k.unique(return_inverse=True, return_counts=True), torch.unique(k, dim=1), x.unique(return_counts=True), b.unique(), torch.unique(k, return_inverse=True, dim=0)
 torch.searchsorted(v.sort().values, x), torch.searchsorted(v.sort().values, z, right=True), torch.searchsorted(x.sort(1).values, y, side='right'), torch.bucketize(x, v.sort().values), torch.bucketize(x, v.sort().values, right=True, out_int32=True), torch.searchsorted(v.sort().values, 0.5)
 torch.bincount(l.flatten()), l[0].bincount(minlength=8), torch.bincount(l.flatten(), x.flatten().detach())
@@ -37,12 +37,7 @@ x.clone().lgamma_(), x.detach().digamma_(), x.clone().erfc_(), (x / 3).clone().e
 torch.deg2rad(x), x.rad2deg(), torch.fmax(x, y), n.fmax(x), torch.fmin(n, y), x.fmin(y)
 torch.gcd(k, l), k.gcd(l), torch.bitwise_left_shift(l, 2), l.bitwise_right_shift(1), l << 2, l >> 1, 3 & l, 1 | l, 5 ^ l, 2 << l, 64 >> l
 F.glu(T), F.glu(T, 0), F.prelu(x, v), F.prelu(x, v[:1]), F.prelu(T, v), F.hardshrink(x), F.softshrink(x, 0.3), F.tanhshrink(x), F.hardshrink(x, 1.0), F.softshrink(n)
-F.glu(x)
-F.prelu(x, v[:2])
-torch.fmax(x, 1), torch.gcd(k, 2)
-torch.maximum(x, 1)
-torch.eq(2, x)
-torch.pow(2, 3)
-torch.add(2, x), torch.mul(2, x), torch.pow(2, x), torch.remainder(5, l)
+F.glu(x); F.prelu(x, v[:2]); torch.fmax(x, 1), torch.gcd(k, 2); torch.maximum(x, 1); torch.eq(2, x)
+torch.pow(2, 3); torch.add(2, x), torch.mul(2, x), torch.pow(2, x), torch.remainder(5, l)
 F.mse_loss(x, v), F.l1_loss(x, v), F.smooth_l1_loss(x, v), F.huber_loss(x, v)
-""".strip().split("\n")
+""")

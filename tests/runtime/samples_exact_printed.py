@@ -1,8 +1,10 @@
 """Samples of tensors as text, and how they are printed: as PyTorch prints them."""
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-PRINTED = """
+from .tables import calls
+
+PRINTED = calls("""
 repr(x), repr(f), repr(k), repr(b), repr(u), repr(c), repr(z), repr(e), repr(n), repr(T), repr(P)
 repr(x * 1e-6), repr(x * 1e6), repr(k.double()), repr(f / 0), repr(torch.tensor([1.0, math.inf, math.nan])), repr(x > 0)
 repr(torch.arange(2000)), repr(torch.arange(2000.0).reshape(40, 50)), repr(torch.zeros(12, 11, 10)), repr(torch.arange(60) * 1000)
@@ -12,4 +14,4 @@ str(f.requires_grad_()), repr(f.requires_grad_() * 1), repr(x.requires_grad_().e
 repr(torch.nn.Parameter(torch.ones(2))), f'{z:.2f}', f'{x}', '{}'.format(k), str([z, z])
 repr(torch.Size([1, 2])), repr(torch.ones(2).max(0).values), str(x.shape)
 [torch.set_printoptions(precision=2, sci_mode=False), repr(x), repr(x * 1e6), torch.set_printoptions(profile='short'), repr(torch.arange(2000.0)), torch.set_printoptions(profile='default'), repr(x * 1e6)][1::2]
-""".strip().split("\n")
+""")

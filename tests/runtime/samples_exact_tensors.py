@@ -1,8 +1,10 @@
 """Samples of what tensors are asked of their types, sizes and memory, as PyTorch answers."""
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-TENSORS = """
+from .tables import calls
+
+TENSORS = calls("""
 x.type(), f.type(), k.type(), b.type(), u.type(), c.type(), f.half().type()
 x.type(torch.float32), x.type('torch.LongTensor'), k.type(torch.FloatTensor), x.type(torch.DoubleTensor), b.type(torch.int32)
 x.type('no')
@@ -19,4 +21,4 @@ x[1:].storage_offset(), x[:, 2].storage_offset(), x.storage_offset()
 torch.__version__[:4], torch.compile is not None, torch.jit.is_scripting()
 x.is_floating_point(), x.H, x.mH, c.mH
 isinstance(x.type(torch.long), torch.LongTensor), x.to(torch.device('cpu')), x.dtype == torch.float64, x.cpu()
-""".strip().split("\n")
+""")

@@ -3,9 +3,11 @@
 Names in them are those of samples_exact.py; `I` is `T` with a batch, (2, 1, 3, 4).
 """
 
-# ruff: noqa: E501  (a row a sample)
+# ruff: noqa: E501  (some samples are long)
 
-WINDOWS = """
+from .tables import calls
+
+WINDOWS = calls("""
 F.unfold(I, 2), F.unfold(I, (2, 3), dilation=1, padding=(1, 0), stride=(1, 2)), F.unfold(T, 2), nn.Unfold(2, padding=1)(I), repr(nn.Unfold(2))
 F.unfold(I, 5)
 F.fold(F.unfold(I, 2), (3, 4), 2), F.fold(F.unfold(T, (2, 3), 1, 1, 2), (3, 4), (2, 3), padding=1, stride=2), nn.Fold((3, 4), 2)(F.unfold(I, 2)), repr(nn.Fold(4, 2))
@@ -32,4 +34,4 @@ F.rrelu(x), F.rrelu(x, 0.2, 0.4), nn.RReLU().eval()(x), repr(nn.RReLU()), nn.Thr
 [nn.Conv2d(1, 1, 3, padding=p, padding_mode=m).double().weight.shape for p in (1, 'same', 'valid', (2, 1)) for m in ('reflect', 'replicate', 'circular')]
 repr(nn.Conv2d(1, 1, 3, padding=1, padding_mode='reflect')), repr(nn.Conv1d(2, 2, 3, padding='same', padding_mode='circular'))
 nn.Conv2d(1, 1, 3, padding_mode='no')
-""".strip().split("\n")
+""")
