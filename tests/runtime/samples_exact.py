@@ -21,6 +21,7 @@ from .samples_exact_database import DATABASE
 from .samples_exact_distributions import DISTRIBUTIONS
 from .samples_exact_images import IMAGES
 from .samples_exact_losses import LOSSES
+from .samples_exact_memory import MEMORY
 from .samples_exact_names import NAMES
 from .samples_exact_odd_inputs import ODD_INPUTS
 from .samples_exact_printed import PRINTED
@@ -106,7 +107,7 @@ GROUPS |= {
 }
 GROUPS |= {"distributions": DISTRIBUTIONS, "images": IMAGES, "losses": LOSSES, "windows": WINDOWS}
 GROUPS |= {"database": DATABASE, "composed": COMPOSED, "spectrum": SPECTRUM}
-GROUPS |= {"odd_inputs": ODD_INPUTS}
+GROUPS |= {"odd_inputs": ODD_INPUTS, "memory": MEMORY}
 
 
 def put(value, place, new):
@@ -131,6 +132,11 @@ def names(torch):
     found = {name: torch.tensor(a) for name, a in arrays.items()}
     found["P"] = found["T"].permute(2, 0, 1).contiguous().permute(1, 2, 0)
     found |= {"I": found["T"][:, None], "W": found["T"][:, :2, :2][None]}
+    image = torch.arange(120.0).reshape(2, 3, 4, 5).double().sin()
+    volume = torch.arange(384.0).reshape(2, 3, 4, 4, 4).double().sin()
+    found["image"] = image.contiguous(memory_format=torch.channels_last)
+    found["volume"] = volume.contiguous(memory_format=torch.channels_last_3d)
+    found["g"] = torch.arange(4.0)
     modules = {"np": np, "math": math, "pickle": pickle, "io": io, "contextlib": contextlib}
     found |= modules | {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "put": put}
     return found | {"D": torch.distributions}

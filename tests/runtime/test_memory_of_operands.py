@@ -1,4 +1,4 @@
-"""Where results lie in memory, and what may be written to; expected is what PyTorch 2.13 does."""
+"""What may be written to; samples_exact_memory.py has what is read of the same memory."""
 
 from __future__ import annotations
 
@@ -10,68 +10,9 @@ import pytest
 
 import tidy.runtime as torch
 
+from .tables import calls
+
 F = torch.nn.functional
-LAST = (60, 1, 15, 3)  # the strides of (2, 3, 4, 5) in channels_last
-
-
-def _image() -> Any:
-    return torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
-
-
-@pytest.mark.parametrize(
-    ("run", "strides"),
-    [
-        (torch.nn.BatchNorm2d(3), LAST),
-        (torch.nn.BatchNorm2d(3).eval(), LAST),
-        (torch.nn.GroupNorm(1, 3), LAST),
-        (torch.nn.InstanceNorm2d(3), (60, 20, 5, 1)),
-        (torch.nn.LayerNorm(5), (60, 20, 5, 1)),
-        (torch.nn.Dropout(), LAST),
-        (lambda x: torch.cat([x, x], 1), (120, 1, 30, 6)),
-        (lambda x: torch.cat([x, x.contiguous()], 1), (120, 20, 5, 1)),
-        (lambda x: F.pad(x, (1, 1)), (84, 1, 21, 3)),
-        (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), (126, 1, 21, 3)),
-        (lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate"), (126, 1, 21, 3)),
-        (lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"), (126, 42, 7, 1)),
-        (lambda x: F.adaptive_avg_pool2d(x, 2), (12, 1, 6, 3)),
-        (lambda x: F.adaptive_max_pool2d(x, 2), (12, 1, 6, 3)),
-        (lambda x: F.adaptive_avg_pool3d(x, 2), (8, 4, 2, 1)),
-        (lambda x: torch.cat([x, torch.zeros(0)], 1), (60, 20, 5, 1)),
-        (lambda x: torch.cat(x.chunk(3, 1), 1), LAST),
-        (lambda x: torch.cat([x, x[:, :1]], 1), (80, 1, 20, 4)),
-        (lambda x: F.avg_pool2d(x[0], 2), (4, 2, 1)),
-        (lambda x: F.max_pool2d(x[0], 2), (4, 2, 1)),
-        (lambda x: F.max_pool2d(x[0], 2, return_indices=True)[0], (4, 2, 1)),
-    ],
-)
-def test_images_in_channels_last(run: Any, strides: tuple[int, ...]) -> None:
-    """The numbers are those of a contiguous image."""
-    x = _image()
-    torch.manual_seed(0)
-    found = run(x)
-    torch.manual_seed(0)
-    wanted = run(x.contiguous())
-    assert tuple(found.stride()) == strides
-    if not isinstance(run, torch.nn.Dropout):  # which draws in the order of memory
-        np.testing.assert_allclose(found.detach(), wanted.detach(), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["avg_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d"])
-def test_means_and_bins_of_volumes_are_contiguous(name: str) -> None:
-    """Whatever the layout; `max_pool3d` keeps it."""
-    x = torch.randn(2, 3, 4, 4, 4).to(memory_format=torch.channels_last_3d)
-    found = getattr(F, name)(x, 2)
-    assert found.is_contiguous()
-    assert torch.allclose(found, getattr(F, name)(x.contiguous(), 2))
-    assert F.max_pool3d(x, 2).is_contiguous(memory_format=torch.channels_last_3d)
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool])
-def test_dropout_of_all_integers_is_zero(dtype: Any) -> None:
-    """No float comes in; with another probability it is refused."""
-    assert not F.dropout(torch.ones(3, dtype=dtype), 1.0).any()
-    with pytest.raises(RuntimeError, match="result type Float"):
-        F.dropout(torch.ones(3, dtype=dtype), 0.5)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -87,38 +28,13 @@ def test_gelu_of_large_numbers(approximate: str, dtype: Any) -> None:
     assert x.grad.tolist() == [0, 0, 1, 1]
 
 
-# What each statement makes of 0, 1, 2, 3; None where it is refused.
-OVERLAPPING: dict[str, list[int] | None] = {
-    "x[1:].copy_(x[:-1])": None,
-    "x[1:].add_(x[:-1])": None,
-    "x[1:].add_(x[:-1], alpha=2)": None,
-    "x[1:].mul_(x[:-1])": None,
-    "x.mul_(x[0])": None,
-    "x[1:].lerp_(x[:-1], 0.5)": None,
-    "x[1:].clamp_(min=x[:-1])": None,
-    "x[1:].addcmul_(x[:-1], x[:-1])": None,
-    "x.view(2, 2).add_(x.view(2, 2).t())": None,
-    "x.index_add_(0, i, x[1:3])": None,
-    "x.scatter_(0, i, x[1:3])": None,
-    "x.__setitem__(slice(1, None), x[:-1])": None,
-    "x.copy_(x[0])": None,
-    "x.__setitem__(i, x[1])": None,
-    "x.__setitem__(x > 1, x[:2])": None,
-    "x.__setitem__((False, x > 1), x[0])": None,
-    "x.add_(x)": [0, 2, 4, 6],
-    "x[:2].add_(x[2:])": [2, 4, 2, 3],
-    "x[0].add_(x[0])": [0, 1, 2, 3],
-    "x[::2].add_(x[1:3])": [1, 1, 4, 3],
-    "x.fill_(x[1])": [1, 1, 1, 1],
-    "x.masked_fill_(x > 1, x[0])": [0, 1, 0, 0],
-    "x[1:].mul_(x[:-1].clone())": [0, 0, 2, 6],
-    "x.__setitem__(slice(None), x[1])": [1, 1, 1, 1],
-    "x.__setitem__(..., x[1:2])": [1, 1, 1, 1],
-    "x.__setitem__(x > 2, x[1])": [0, 1, 2, 1],
-    "x.__setitem__([False, False, True, True], x[1:2])": [0, 1, 1, 1],
-    "x.view(2, 2).__setitem__((slice(None), x[:2] > 0), x[3])": [0, 3, 2, 3],
-    "x.view(2, 2).__setitem__(slice(None), x.view(2, 2)[1])": [2, 3, 2, 3],
-}
+REFUSED = calls("""
+x[1:].copy_(x[:-1]); x[1:].add_(x[:-1]); x[1:].add_(x[:-1], alpha=2); x[1:].mul_(x[:-1])
+x.mul_(x[0]); x[1:].lerp_(x[:-1], 0.5); x[1:].clamp_(min=x[:-1]); x[1:].addcmul_(x[:-1], x[:-1])
+x.view(2, 2).add_(x.view(2, 2).t()); x.index_add_(0, i, x[1:3]); x.scatter_(0, i, x[1:3])
+x.__setitem__(slice(1, None), x[:-1]); x.copy_(x[0]); x.__setitem__(i, x[1])
+x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0])
+""")
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -130,14 +46,6 @@ def test_operands_that_overlap_in_part_are_refused(code: str, recorded: bool) ->
     with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
         eval(code, {"x": x, "i": torch.tensor([0, 1])})  # noqa: S307
     assert x.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("code", [code for code, wanted in OVERLAPPING.items() if wanted])
-def test_other_operands_in_the_same_memory_are_read(code: str) -> None:
-    """Those that are equal, apart, not dense, or one number of a fill."""
-    x = torch.arange(4.0)
-    eval(code, {"x": x})  # noqa: S307
-    assert x.tolist() == OVERLAPPING[code]
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1)])
@@ -200,26 +108,6 @@ def test_an_index_writes_to_what_was_expanded() -> None:
     assert x.tolist() == [[4] * 3] * 2
     with pytest.raises(RuntimeError, match="single memory location"):
         x.index_put_((torch.tensor([0, 1]),), torch.ones(3), accumulate=True)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_window_of_lowest_numbers_points_to_its_first(n: int) -> None:
-    """Not to padding, nor to another window's."""
-    x = torch.full((1, 1, *[4] * n), -math.inf)
-    found = getattr(F, f"max_pool{n}d")(x, 3, 2, 1, return_indices=True)[1]
-    begins = np.array([0, 1])
-    wanted = sum(np.ix_(*(begins * 4**k for k in reversed(range(n)))))
-    assert found[0, 0].tolist() == np.asarray(wanted).tolist()
-
-
-def test_heads_of_keys_are_shared() -> None:
-    """With `enable_gqa` each serves as many heads of the query, in order."""
-    q, k, v = torch.randn(2, 6, 5, 4), torch.randn(2, 2, 5, 4), torch.randn(2, 3, 5, 4)
-    found = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    k, v = k.repeat_interleave(3, 1), v.repeat_interleave(2, 1)
-    assert torch.equal(found, F.scaled_dot_product_attention(q, k, v))
-    with pytest.raises(RuntimeError, match="must divide the number of heads in query"):
-        F.scaled_dot_product_attention(q[:, :4], k[:, :3], v[:, :3], enable_gqa=True)
 
 
 @pytest.mark.parametrize("training", [False, True])
