@@ -90,12 +90,9 @@ def transfer_by_freezing(torch):
     _, sides = np.unique(images[:, 0].sum(2).argmax(1) > 3, return_inverse=True)
     x = floats(torch, images)
     body = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1, bias=False),
-        nn.BatchNorm2d(8),
-        nn.ReLU(inplace=True),
-        nn.AvgPool2d(2),
-        nn.Flatten(),
-    )
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True),
+        nn.AvgPool2d(2), nn.Flatten(),
+    )  # fmt: skip
     model = nn.Sequential(body, nn.Linear(128, 3))
     new_head = nn.Linear(128, 2)
     criterion = nn.CrossEntropyLoss()
@@ -149,14 +146,9 @@ def adversarial_examples(torch):
     nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images, labels = shapes(np.random.default_rng(24), 96)
     model = nn.Sequential(
-        nn.Conv2d(1, 8, 3, stride=2, padding=1),
-        nn.GroupNorm(4, 8),
-        nn.LeakyReLU(0.1),
-        nn.Conv2d(8, 12, 3, stride=2, padding=1),
-        nn.ELU(),
-        nn.Flatten(),
-        nn.Linear(48, 3),
-    )
+        nn.Conv2d(1, 8, 3, stride=2, padding=1), nn.GroupNorm(4, 8), nn.LeakyReLU(0.1),
+        nn.Conv2d(8, 12, 3, stride=2, padding=1), nn.ELU(), nn.Flatten(), nn.Linear(48, 3),
+    )  # fmt: skip
     optimizer = torch.optim.Adamax(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2e-2, total_steps=100)
     yield [model]

@@ -54,12 +54,9 @@ def masked_autoregressive(torch):
     degrees = np.arange(1, 7)
     hidden = 1 + np.arange(20) % 5
     model = nn.Sequential(
-        MaskedLinear(degrees, hidden),
-        nn.ReLU6(),
-        MaskedLinear(hidden, hidden),
-        nn.ReLU6(),
+        MaskedLinear(degrees, hidden), nn.ReLU6(), MaskedLinear(hidden, hidden), nn.ReLU6(),
         MaskedLinear(hidden, np.tile(degrees, 2), strict=True),
-    )
+    )  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=20, T_mult=2)
     mixing = np.tril(stream.normal(size=(6, 6)))
@@ -136,14 +133,13 @@ def flow_matching(torch):
         x1 = floats(torch, moons(stream, 64)[0])
         x0, t = (floats(torch, a) for a in (stream.normal(size=(64, 2)), stream.random((64, 1))))
         xt = torch.lerp(x0, x1, t)
-        loss = F.mse_loss(field(torch.column_stack([xt, t])), x1 - x0)
-        stepped(loss, optimizer)
+        told = stepped(F.mse_loss(field(torch.column_stack([xt, t])), x1 - x0), optimizer)
         with torch.no_grad():
             x = x0[:8]
             for k in range(4):
                 half = x + field(F.pad(x, (0, 1), value=k / 4)) / 8
                 x = x + field(F.pad(half, (0, 1), value=k / 4 + 1 / 8)) / 4
-        yield loss.item() + 0.1 * torch.cdist(x, x1).min(dim=1).values.mean().item()
+        yield told + 0.1 * torch.cdist(x, x1).min(dim=1).values.mean().item()
 
 
 def score_matched(torch):

@@ -22,22 +22,14 @@ def dcgan(torch):
             nn.init.constant_(m.bias.data, 0)
 
     net_g = nn.Sequential(
-        nn.ConvTranspose2d(8, 12, 4, 1, 0, bias=False),
-        nn.BatchNorm2d(12),
-        nn.ReLU(True),
-        nn.ConvTranspose2d(12, 1, 4, 2, 1, bias=False),
-        nn.Tanh(),
-    ).apply(weights_init)
+        nn.ConvTranspose2d(8, 12, 4, 1, 0, bias=False), nn.BatchNorm2d(12), nn.ReLU(True),
+        nn.ConvTranspose2d(12, 1, 4, 2, 1, bias=False), nn.Tanh(),
+    ).apply(weights_init)  # fmt: skip
     net_d = nn.Sequential(
-        nn.Conv2d(1, 8, 4, 2, 1, bias=False),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(8, 12, 3, 1, 1, bias=False),
-        nn.BatchNorm2d(12),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(12, 1, 4, 1, 0, bias=False),
-        nn.Sigmoid(),
-        nn.Flatten(0),
-    ).apply(weights_init)
+        nn.Conv2d(1, 8, 4, 2, 1, bias=False), nn.LeakyReLU(0.2),
+        nn.Conv2d(8, 12, 3, 1, 1, bias=False), nn.BatchNorm2d(12), nn.LeakyReLU(0.2),
+        nn.Conv2d(12, 1, 4, 1, 0, bias=False), nn.Sigmoid(), nn.Flatten(0),
+    ).apply(weights_init)  # fmt: skip
     criterion = nn.BCELoss()
     opt_d = torch.optim.Adam(net_d.parameters(), lr=2e-3, betas=(0.5, 0.999))
     opt_g = torch.optim.Adam(net_g.parameters(), lr=2e-3, betas=(0.5, 0.999))
@@ -189,11 +181,9 @@ def there_and_back(torch):
         def __init__(self, width):
             super().__init__()
             self.block = nn.Sequential(
-                nn.ReflectionPad2d(1),
-                nn.Conv2d(width, width, 3),
-                nn.InstanceNorm2d(width),
+                nn.ReflectionPad2d(1), nn.Conv2d(width, width, 3), nn.InstanceNorm2d(width),
                 nn.ReLU(),
-            )
+            )  # fmt: skip
 
         def forward(self, x):
             return x + self.block(x)

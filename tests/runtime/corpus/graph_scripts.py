@@ -55,11 +55,10 @@ def graph_convolution(torch):
     yield [model]
     while True:
         output = model(x, adjacency)
-        loss = F.nll_loss(output[train], y[train])
-        stepped(loss, optimizer)
+        told = stepped(F.nll_loss(output[train], y[train]), optimizer)
         with torch.no_grad():
             right = (model(x, adjacency)[held].max(1)[1] == y[held]).sum()
-        yield loss.item() + 1 - right.item() / len(held)
+        yield told + 1 - right.item() / len(held)
 
 
 def graph_attention(torch):

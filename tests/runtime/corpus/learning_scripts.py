@@ -170,11 +170,10 @@ def averaged_weights(torch):
     yield [model]
     for step, (x, y) in enumerate(batches(torch, [points, labels], 20)):
         model.train()
-        loss = F.cross_entropy(model(x), y)
-        stepped(loss, optimizer)
+        told = stepped(F.cross_entropy(model(x), y), optimizer)
         if step < 20:
             scheduler.step()
-            yield loss.item()
+            yield told
             continue
         constant.step()
         average.update_parameters(model)
@@ -236,9 +235,7 @@ def learned_by_every_optimizer(torch):
     while True:
         total = 0.0
         for net, optimizer in zip(nets, optimizers, strict=True):
-            loss = F.cross_entropy(net(x), y)
-            stepped(loss, optimizer)
-            total += loss.item()
+            total += stepped(F.cross_entropy(net(x), y), optimizer)
         yield total
 
 

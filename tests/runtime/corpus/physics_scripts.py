@@ -91,12 +91,9 @@ def hamiltonian_net(torch):
         def __init__(self):
             super().__init__()
             self.energy = nn.Sequential(
-                nn.Linear(2, 20),
-                nn.Tanh(),
-                nn.Linear(20, 20),
-                nn.Softplus(),
+                nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 20), nn.Softplus(),
                 nn.Linear(20, 1, bias=False),
-            )
+            )  # fmt: skip
             self.register_buffer("turn", torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
 
         def forward(self, x):

@@ -60,11 +60,9 @@ def detected_boxes(torch):
         return inner / (areas + (box[2:] - box[:2]).prod() - inner)
 
     net = nn.Sequential(
-        nn.Conv2d(1, 8, 3, stride=3),
-        nn.BatchNorm2d(8),
-        nn.LeakyReLU(0.1),
+        nn.Conv2d(1, 8, 3, stride=3), nn.BatchNorm2d(8), nn.LeakyReLU(0.1),
         nn.Conv2d(8, 6, 3, padding=1),
-    )
+    )  # fmt: skip
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     yield [net]
     while True:

@@ -190,12 +190,11 @@ def binarised_net(torch):
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     yield [model]
     while True:
-        loss = F.multi_margin_loss(model(x), y)
-        stepped(loss, optimizer)
+        told = stepped(F.multi_margin_loss(model(x), y), optimizer)
         with torch.no_grad():
             for p in model.parameters():
                 p.clamp_(-1, 1)
-        yield loss.item()
+        yield told
 
 
 def perceptrons_in_an_ensemble(torch):

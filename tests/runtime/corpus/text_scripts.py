@@ -257,7 +257,6 @@ def words_by_neighbours(torch):
         at = stream.integers(2, len(codes) - 2, 64)
         near = codes[at + stream.choice([-2, -1, 1, 2], 64)]
         far = stream.integers(0, len(known), (64, 4))
-        loss = model(*(torch.tensor(a) for a in (codes[at], near, far)))
-        stepped(loss, optimizer)
+        told = stepped(model(*(torch.tensor(a) for a in (codes[at], near, far))), optimizer)
         table = floats(torch, model.center.weight.detach().numpy())
-        yield loss.item() + 0.1 * F.cosine_similarity(table[:8], table[8:16]).abs().mean().item()
+        yield told + 0.1 * F.cosine_similarity(table[:8], table[8:16]).abs().mean().item()

@@ -30,15 +30,10 @@ def residual_net(torch):
             return F.relu(out)
 
     net = nn.Sequential(
-        nn.Conv2d(1, 6, 3, padding=1, bias=False),
-        nn.BatchNorm2d(6),
-        nn.ReLU(inplace=True),
-        BasicBlock(6, 6),
-        BasicBlock(6, 10, 2),
-        nn.AdaptiveAvgPool2d((1, 1)),
-        nn.Flatten(),
+        nn.Conv2d(1, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6), nn.ReLU(inplace=True),
+        BasicBlock(6, 6), BasicBlock(6, 10, 2), nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(),
         nn.Linear(10, 3),
-    )
+    )  # fmt: skip
     for m in net.modules():
         if isinstance(m, nn.Conv2d):
             nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
@@ -120,15 +115,11 @@ def separable_with_excitation(torch):
             hidden = inputs * 2
             self.joined = stride == 1 and inputs == outputs
             self.block = nn.Sequential(
-                nn.Conv2d(inputs, hidden, 1, bias=False),
-                nn.BatchNorm2d(hidden, momentum=0.01),
-                nn.Hardswish(),
-                nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False),
-                nn.BatchNorm2d(hidden, momentum=0.01),
-                SqueezeExcite(hidden),
-                nn.Hardswish(),
+                nn.Conv2d(inputs, hidden, 1, bias=False), nn.BatchNorm2d(hidden, momentum=0.01),
+                nn.Hardswish(), nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False),
+                nn.BatchNorm2d(hidden, momentum=0.01), SqueezeExcite(hidden), nn.Hardswish(),
                 nn.Conv2d(hidden, outputs, 1),
-            )
+            )  # fmt: skip
 
         def forward(self, x):
             return x + self.block(x) if self.joined else self.block(x)
