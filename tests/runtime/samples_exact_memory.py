@@ -8,7 +8,6 @@ Names in them are those of samples_exact.py; `image` and `volume` are float64 in
 
 from .tables import calls
 
-_HEADS = "*(torch.arange(n * 20.0).reshape(1, n, 5, 4).sin() for n in ({}))"
 _OF_NOTHING = "(lambda f, t: torch.autograd.grad(f(t).sum(), t))(lambda t: {}, torch.ones({}).requires_grad_())"
 _WRITTEN = calls("""
 g.add_(g); g[:2].add_(g[2:]); g[0].add_(g[0]); g[::2].add_(g[1:3]); g.fill_(g[1])
@@ -48,15 +47,12 @@ F.conv1d(f.half()[None], f.half()[:, :2, None], v.float())
 F.scaled_dot_product_attention(f.half(), f, f); F.binary_cross_entropy_with_logits(f, k)
 F.scaled_dot_product_attention(f, f, f, k[:, :2])
 n.unique(return_counts=True)[1]; torch.tensor([math.nan, 1, math.nan]).unique(return_counts=True)
+F.scaled_dot_product_attention(*(x.repeat(5, n)[None].mT.reshape(1, -1, 5, 2) for n in (6, 2, 3)), enable_gqa=True)
 F.max_pool1d(torch.full((1, 1, 4), -math.inf), 3, 2, 1, return_indices=True)
 F.max_pool2d(torch.full((1, 1, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
 F.max_pool3d(torch.full((1, 1, 4, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
     """),
     *[f"[{code}, g]" for code in _WRITTEN],
-    *[
-        f"F.scaled_dot_product_attention({_HEADS.format(heads)}, enable_gqa=True)"
-        for heads in ("6, 2, 3", "4, 3, 3")
-    ],
     *[
         _OF_NOTHING.format(*row)
         for row in (

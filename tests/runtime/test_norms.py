@@ -66,27 +66,3 @@ def test_checkpoints_keep_no_work_of_fused_operators() -> None:
 def test_batch_norm_wants_two_dimensions() -> None:
     with pytest.raises(IndexError, match="Dimension out of range"):
         F.batch_norm(torch.ones(3), torch.zeros(3), torch.ones(3))
-
-
-@pytest.mark.parametrize("name", ["running_mean", "running_var", "weight", "bias"])
-def test_batch_norm_wants_a_number_for_each_channel(name: str) -> None:
-    given = dict.fromkeys(("running_mean", "running_var"), torch.zeros(4)) | {name: torch.ones(3)}
-    with pytest.raises(RuntimeError, match=f"{name} should contain 4 elements not 3"):
-        F.batch_norm(torch.ones(5, 4), **given, training=True)
-
-
-_EMPTY: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
-    "rows of no width": (lambda x: F.layer_norm(x, (0,)), (2, 0)),
-    "no rows": (lambda x: F.layer_norm(x, (3,)), (0, 3)),
-    "no samples in groups": (lambda x: F.group_norm(x, 2), (0, 4, 3)),
-    "a table of no width": (lambda x: F.embedding(torch.tensor([1]), x), (3, 0)),
-    "no images to pool": (lambda x: F.max_pool2d(x, 2), (0, 2, 4, 4)),
-}
-
-
-@pytest.mark.parametrize("case", _EMPTY)
-def test_gradients_of_nothing(case: str) -> None:
-    call, shape = _EMPTY[case]
-    x = torch.ones(*shape, requires_grad=True)
-    call(x).sum().backward()
-    assert x.grad.shape == shape

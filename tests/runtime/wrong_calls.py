@@ -39,6 +39,7 @@ F.conv2d(T[None], torch.ones(2, 2, 9, 9)); F.conv2d(T, torch.ones(2, 3, 2, 2))
 F.conv2d(T[None], torch.ones(2, 3, 3, 3).double()); F.max_pool2d(T, 9)
 F.max_pool2d(T, 2, padding=2); F.avg_pool2d(T, 9); F.pad(x, (1, 1, 1))
 F.pad(x, (1, 1, 1, 1, 1, 1)); F.scaled_dot_product_attention(x, y, y); F.normalize(x, dim=5)
+F.scaled_dot_product_attention(*(torch.ones(1, n, 5, 4) for n in (4, 3, 3)), enable_gqa=True)
 F.cosine_similarity(x, y)
 # linear algebra
 torch.linalg.inv(x); torch.linalg.det(x); torch.linalg.inv(torch.zeros(2, 2))
@@ -145,6 +146,8 @@ nn.Module()(1); nn.Module(3); nn.Linear(2, 3).foo
 nn.ModuleDict()['a']; nn.ReLU().train('x'); nn.Embedding(3, 4, padding_idx=5)
 nn.L1Loss(reduction='x')(torch.ones(2), torch.ones(2)); nn.Linear(2); nn.Linear(2, 3, x=4)
 nn.init.kaiming_uniform_(torch.ones(3, 4), nonlinearity='x')
+F.batch_norm(y, v, torch.ones(5), training=True); F.batch_norm(y, torch.zeros(5), v, training=True)
+F.batch_norm(y, None, None, v, training=True); F.batch_norm(y, None, None, None, v, training=True)
 """)
 CALLS = WRONG + WORDED
 assert len(set(CALLS)) == len(CALLS)
