@@ -1,6 +1,5 @@
 """save and load; no PyTorch needed but for reading a file of its."""
 
-import importlib.util
 import io
 import json
 import os
@@ -8,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import zipfile
 from argparse import Namespace
 from collections import Counter, OrderedDict
@@ -299,71 +297,6 @@ def test_arguments_and_paths_are_read_if_trusted():
     assert load(file, weights_only=False) == value
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
         load(file)
-
-
-def test_a_tensor_of_a_device_that_is_not_here_is_told():
-    code = "import tidy.runtime as torch; torch.save(torch.ones(2, device='cuda'), 'a.pt')"
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "TIDY_DEVICE": "a100", "PYTHONPATH": str(ROOT)}
-        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=env)
-        assert load(f"{folder}/a.pt", map_location="cpu").tolist() == [1, 1]
-        with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA"):
-            load(f"{folder}/a.pt")
-
-
-def on_a_device(code):
-    """Run lines with a modelled device; `again(x, **how)` saves and loads."""
-    head = """
-import io, tidy.runtime as torch
-from argparse import Namespace
-def again(x, **how):
-    file = io.BytesIO()
-    torch.save(x, file)
-    return torch.load(file, **how)
-"""
-    env = {**os.environ, "TIDY_DEVICE": "a100", "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", head + code], check=True, env=env)
-
-
-def test_what_is_shared_on_a_device_is_shared_there():
-    halves = ", torch.bfloat16" * bool(importlib.util.find_spec("ml_dtypes"))
-    on_a_device(
-        f"kinds = [torch.float32{halves}]"
-        + """
-for kind in kinds:
-    x = torch.zeros(4, device="cuda", dtype=kind)
-    for map_location in None, "cuda", "cpu", {"cuda:0": "cpu"}, lambda storage, at: storage:
-        found = again({"a": x, "again": x, "row": x[2:]}, map_location=map_location)
-        assert found["a"] is found["again"]
-        found["row"].fill_(7)
-        assert found["a"].tolist() == [0, 0, 7, 7]
-        assert found["row"].is_cuda == found["a"].is_cuda == (map_location in (None, "cuda"))
-found = again({"a": (y := torch.zeros(4)), "b": y[2:], "c": y}, map_location="cpu")
-assert found["a"] is found["c"]
-found["b"].fill_(7)
-assert found["a"].tolist() == [0, 0, 7, 7]
-weight = torch.nn.Parameter(torch.ones(2, device="cuda"))
-found = again([weight, weight])
-assert found[0] is found[1] and found[0].is_leaf and found[0].requires_grad
-"""
-    )
-
-
-def test_a_module_comes_back_on_its_device():
-    on_a_device("""
-net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).cuda()
-net.append(net[0])
-value = {"net": net, "arguments": Namespace(x=torch.ones(2, device="cuda")), "w": net[0].weight}
-for map_location, device in (None, "cuda"), ("cpu", "cpu"), ("cuda", "cuda"):
-    found = again(value, map_location=map_location, weights_only=False)
-    every = [*found["net"].state_dict().values(), found["arguments"].x, found["w"]]
-    assert {x.device.type for x in every} == {device}
-    assert found["net"][0] is found["net"][2]
-    assert type(found["net"][0].weight) is torch.nn.Parameter
-    found["w"].data.fill_(3)
-    assert found["net"][2].weight.tolist() == [[3, 3], [3, 3]]
-assert again(torch.nn.Linear(2, 2), map_location="cuda", weights_only=False).weight.is_cuda
-""")
 
 
 def test_a_module_is_read_by_a_process_that_has_made_none(tmp_path):
