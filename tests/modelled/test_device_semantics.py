@@ -70,15 +70,8 @@ def test_a_number_goes_anywhere() -> None:
     assert number.device == CPU
 
 
-FACTORIES = {
-    "zeros": (3,),
-    "ones": (3,),
-    "empty": (3,),
-    "rand": (3,),
-    "randn": (3,),
-    "arange": (3,),
-    "eye": (3,),
-    "randperm": (3,),
+FACTORIES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys("zeros ones empty rand randn arange eye randperm".split(), (3,)),
     "full": ((3,), 1.0),
     "linspace": (0, 1, 3),
     "randint": (0, 5, (3,)),
@@ -106,18 +99,9 @@ def test_like(name: str) -> None:
     assert make(_host(), *args, device="cuda").device == FIRST
 
 
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        ("zeros", ((2,),)),
-        ("ones", (2, 2)),
-        ("empty", (2,)),
-        ("full", ((2,), 3.0)),
-        ("tensor", ([1],)),
-    ],
-)
-def test_new(name: str, args: Any) -> None:
-    x = _there("cuda:1")
+@pytest.mark.parametrize("name", "zeros ones empty full tensor".split())
+def test_new(name: str) -> None:
+    x, args = _there("cuda:1"), FACTORIES[name]
     assert getattr(x, f"new_{name}")(*args).device == SECOND
     assert getattr(x, f"new_{name}")(*args, device="cuda:0").device == FIRST
 

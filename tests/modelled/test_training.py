@@ -13,6 +13,7 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.utils.checkpoint import checkpoint
 
+from ..runtime.questions_optim import CASES, FUSED
 from .hazards import hazards
 from .recording import kernels, number_of, place_of, recording, slow
 
@@ -44,35 +45,22 @@ def _train(device: str, make: Callable[[Any], Any], steps: int = 5) -> list[Any]
 
 
 _ON_THE_HOST = {"step", "mu_product"}  # numbers, of which each step computes with others
-OPTIMIZERS: dict[str, Callable[..., Any]] = {
-    "SGD": lambda params, **how: torch.optim.SGD(params, lr=0.1, **how),
-    "momentum": lambda params, **how: torch.optim.SGD(
-        params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, **how
-    ),
-    "Adam": lambda params, **how: torch.optim.Adam(params, lr=0.01, **how),
-    "amsgrad": lambda params, **how: torch.optim.Adam(params, lr=0.01, amsgrad=True, **how),
-    "AdamW": lambda params, **how: torch.optim.AdamW(params, lr=0.01, **how),
-    "RMSprop": lambda params, **how: torch.optim.RMSprop(params, lr=0.01, **how),
-    "Adagrad": lambda params, **how: torch.optim.Adagrad(params, lr=0.01, **how),
-    **{
-        name: lambda params, name=name, **how: getattr(torch.optim, name)(params, lr=0.1, **how)
-        for name in ("Adadelta", "Adamax", "NAdam", "RAdam", "Rprop")
-    },
-    "ASGD": lambda params, **how: torch.optim.ASGD(params, lr=0.1, lambd=0.1, t0=2, **how),
-}
-
-
-HOW = {"single": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
-FUSED = "SGD momentum Adam amsgrad AdamW Adagrad".split()
 
 
 @pytest.mark.parametrize(
-    ("name", "how"),
-    [(name, how) for how in HOW for name in (FUSED if how == "fused" else OPTIMIZERS)],
+    ("name", "options"),
+    [
+        (name, {**options, **how})
+        for name in CASES
+        for options in CASES[name][-2:]
+        for how in ({"foreach": False}, {"foreach": True}, {"fused": True})
+        if "fused" not in how or name in FUSED
+    ],
+    ids=str,
 )
-def test_optimizers(name: str, how: str) -> None:
+def test_optimizers(name: str, options: dict[str, Any]) -> None:
     def make(params: Any) -> Any:
-        return OPTIMIZERS[name](params, **HOW[how])
+        return getattr(torch.optim, name)(params, **options)
 
     for a, b in zip(_train("cpu", make), _train("cuda:1", make), strict=True):
         np.testing.assert_array_equal(a, b)
