@@ -16,56 +16,40 @@ DEVIATIONS = {
         "complex64": [
             *(
                 "fmax fmin sign relu maximum minimum amax amin max min hardtanh relu6 relu_ sign_ "
-                "hardtanh_ "
-                "lt le gt ge greater less all any _foreach_maximum _foreach_minimum "
+                "hardtanh_ lt le gt ge greater less all any _foreach_maximum _foreach_minimum "
                 "_foreach_maximum_ _foreach_minimum_"
             ).split(),
             "x[x > -5]",
-            "x < y",
-            "0.5 < x",
-            "x <= y",
-            "0.5 <= x",
-            "x > y",
-            "0.5 > x",
-            "x >= y",
-            "0.5 >= x",
+            *(f"{a} {o} {b}" for a, b in ("xy", ("0.5", "x")) for o in ("<", "<=", ">", ">=")),
         ],
     },
     "PyTorch has no kernel for these on the CPU, or refuses them; numpy computes them": {
         "complex64": (
-            "round leaky_relu softplus logsigmoid mse_loss "
-            "smooth_l1_loss huber_loss nll_loss "
-            "binary_cross_entropy_with_logits kl_div hardswish hardsigmoid "
-            "cosine_similarity avg_pool2d avg_pool1d adaptive_avg_pool2d adaptive_avg_pool1d "
-            "abs_ round_ "
+            "round leaky_relu softplus logsigmoid mse_loss smooth_l1_loss huber_loss nll_loss "
+            "binary_cross_entropy_with_logits kl_div hardswish hardsigmoid cosine_similarity "
+            "avg_pool2d avg_pool1d adaptive_avg_pool2d adaptive_avg_pool1d abs_ round_ "
             "leaky_relu_ xlogy"
         ).split(),
         "int64": (
-            "frac lerp addcdiv leaky_relu softplus silu logsigmoid "
-            "mse_loss smooth_l1_loss huber_loss nll_loss "
-            "logaddexp hypot "
-            "mish hardswish hardsigmoid max_pool1d adaptive_avg_pool2d adaptive_avg_pool1d "
-            "norm lerp_ leaky_relu_ round rand_like "
-            "randn_like normal _foreach_addcdiv _foreach_lerp _foreach_lerp_ _foreach_norm "
-            "where"
+            "frac lerp addcdiv leaky_relu softplus silu logsigmoid mse_loss "
+            "smooth_l1_loss huber_loss nll_loss logaddexp hypot mish hardswish hardsigmoid "
+            "max_pool1d adaptive_avg_pool2d adaptive_avg_pool1d norm lerp_ leaky_relu_ round "
+            "rand_like randn_like normal _foreach_addcdiv _foreach_lerp _foreach_lerp_ "
+            "_foreach_norm where"
         ).split(),
         "uint8": (
-            "frac lerp addcdiv leaky_relu softplus silu logsigmoid "
-            "mse_loss smooth_l1_loss huber_loss nll_loss "
-            "logaddexp hypot "
-            "mish hardswish hardsigmoid conv1d conv2d max_pool1d avg_pool2d avg_pool1d "
-            "adaptive_avg_pool2d adaptive_avg_pool1d norm "
+            "frac lerp addcdiv leaky_relu softplus silu logsigmoid mse_loss "
+            "smooth_l1_loss huber_loss nll_loss logaddexp hypot mish hardswish hardsigmoid conv1d "
+            "conv2d max_pool1d avg_pool2d avg_pool1d adaptive_avg_pool2d adaptive_avg_pool1d norm "
             "lerp_ leaky_relu_"
         ).split(),
         "bool": [
             *(
                 "nanmedian floor ceil trunc round frac relu remainder fmod addcmul "
-                "addcdiv mm bmm dot "
-                "linear einsum leaky_relu softplus hardtanh "
-                "logaddexp hypot clamp topk median baddbmm "
-                "relu6 mish hardswish hardsigmoid conv1d conv2d avg_pool2d avg_pool1d "
-                "adaptive_avg_pool2d adaptive_avg_pool1d "
-                "cholesky div matmul mv addmv addbmm sub_ leaky_relu_"
+                "addcdiv mm bmm dot linear einsum leaky_relu softplus hardtanh logaddexp hypot "
+                "clamp topk median baddbmm relu6 mish hardswish hardsigmoid conv1d conv2d "
+                "avg_pool2d avg_pool1d adaptive_avg_pool2d adaptive_avg_pool1d cholesky div "
+                "matmul mv addmv addbmm sub_ leaky_relu_"
             ).split(),
             "x - 3",
             "2.5 - x",

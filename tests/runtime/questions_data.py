@@ -6,7 +6,7 @@ from collections import OrderedDict, deque, namedtuple
 
 import numpy as np
 
-from .tables import calls
+from .tables import calls, options_of
 
 Point = namedtuple("Point", "x y")
 
@@ -49,42 +49,22 @@ SOURCES = {
 }
 WAYS = [
     {},
-    {"batch_size": 4},
-    {"batch_size": 4, "drop_last": True},
-    {"batch_size": None},
-    {"batch_size": 3, "num_workers": 2},
-    {"batch_size": 3, "num_workers": 2, "drop_last": True, "prefetch_factor": 1},
-    {"batch_size": None, "num_workers": 1},
-    {"batch_size": 2, "sampler": [4, 0, 2]},
-    {"batch_sampler": [[1, 2], [0]]},
-    {"batch_size": 2, "num_workers": 2, "multiprocessing_context": "fork"},
+    *options_of("""
+batch_size=4; batch_size=4, drop_last=True; batch_size=None; batch_size=3, num_workers=2
+batch_size=3, num_workers=2, drop_last=True, prefetch_factor=1; batch_size=None, num_workers=1
+batch_size=2, sampler=[4, 0, 2]; batch_sampler=[[1, 2], [0]]
+batch_size=2, num_workers=2, multiprocessing_context='fork'
+"""),
 ]
-BAD = [
-    {"num_workers": -1},
-    {"timeout": -1},
-    {"timeout": 1},
-    {"prefetch_factor": 2},
-    {"prefetch_factor": -1, "num_workers": 1},
-    {"persistent_workers": True},
-    {"multiprocessing_context": "fork"},
-    {"multiprocessing_context": "bogus", "num_workers": 1},
-    {"shuffle": True, "sampler": [1]},
-    {"batch_sampler": [[1]], "batch_size": 2},
-    {"batch_sampler": [[1]], "shuffle": True},
-    {"batch_sampler": [[1]], "sampler": [1]},
-    {"batch_sampler": [[1]], "drop_last": True},
-    {"batch_sampler": [[1]], "batch_size": None},
-    {"batch_size": None, "drop_last": True},
-    {"batch_size": 0},
-    {"batch_size": -3},
-    {"batch_size": 1.5},
-    {"batch_size": True},
-    {"drop_last": 1},
-    {"sampler": [1]},
-    {"shuffle": True},
-    {"shuffle": False},
-    {"sampler": [99]},
-]
+BAD = options_of("""
+num_workers=-1; timeout=-1; timeout=1; prefetch_factor=2; prefetch_factor=-1, num_workers=1
+persistent_workers=True; multiprocessing_context='fork'
+multiprocessing_context='bogus', num_workers=1; shuffle=True, sampler=[1]
+batch_sampler=[[1]], batch_size=2; batch_sampler=[[1]], shuffle=True
+batch_sampler=[[1]], sampler=[1]; batch_sampler=[[1]], drop_last=True
+batch_sampler=[[1]], batch_size=None; batch_size=None, drop_last=True; batch_size=0; batch_size=-3
+batch_size=1.5; batch_size=True; drop_last=1; sampler=[1]; shuffle=True; shuffle=False; sampler=[99]
+""")
 SAMPLES = {
     "tensors": lambda torch: [torch.ones(2), torch.zeros(2)],
     "other shapes": lambda torch: [torch.ones(2), torch.zeros(3)],

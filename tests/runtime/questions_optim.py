@@ -3,64 +3,42 @@
 import numpy as np
 
 from .raised import raised
-from .tables import calls
+from .tables import calls, options_of
 
-CASES = {
-    "SGD": [
-        {},
-        {"lr": 0.1, "weight_decay": 0.1},
-        {"lr": 0.1, "momentum": 0.9},
-        {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True},
-        {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
-    ],
-    "Adam": [
-        {},
-        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
-        {"lr": 0.1, "amsgrad": True, "maximize": True},
-        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True},
-    ],
-    "AdamW": [{}, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True, "eps": 1e-3}],
-    "RMSprop": [
-        {},
-        {"lr": 0.1, "centered": True, "maximize": True},
-        {"lr": 0.1, "alpha": 0.8, "momentum": 0.9, "weight_decay": 0.1, "centered": True},
-    ],
-    "Adagrad": [
-        {},
-        {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5, "weight_decay": 0.1},
-        {"lr": 0.1, "maximize": True},
-    ],
-    "Adadelta": [
-        {},
-        {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.1},
-        {"maximize": True},
-    ],
-    "Adamax": [
-        {},
-        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
-        {"lr": 0.1, "eps": 1e-3, "maximize": True},
-    ],
-    "NAdam": [
-        {},
-        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "momentum_decay": 0.1},
-        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
-    ],
-    "RAdam": [
-        {},
-        {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1},
-        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
-    ],
-    "Rprop": [
-        {},
-        {"lr": 0.1, "etas": (0.4, 1.5), "step_sizes": (0.02, 0.3)},
-        {"lr": 0.1, "maximize": True},
-    ],
-    "ASGD": [
-        {},
-        {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 5, "weight_decay": 0.1},
-        {"lr": 0.1, "maximize": True},
-    ],
+# Beside those by default.
+_OPTIONS = {
+    "SGD": """
+        lr=0.1, weight_decay=0.1; lr=0.1, momentum=0.9
+        lr=0.1, momentum=0.9, dampening=0.5, maximize=True
+        lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1
+    """,
+    "Adam": """
+        lr=0.1, betas=(0.8, 0.9), weight_decay=0.1; lr=0.1, amsgrad=True, maximize=True
+        lr=0.1, weight_decay=0.1, decoupled_weight_decay=True
+    """,
+    "AdamW": "lr=0.1, weight_decay=0.2, amsgrad=True, eps=0.001",
+    "RMSprop": """
+        lr=0.1, centered=True, maximize=True
+        lr=0.1, alpha=0.8, momentum=0.9, weight_decay=0.1, centered=True
+    """,
+    "Adagrad": """
+        lr=0.1, lr_decay=0.1, initial_accumulator_value=0.5, weight_decay=0.1
+        lr=0.1, maximize=True
+    """,
+    "Adadelta": "lr=0.5, rho=0.8, eps=0.001, weight_decay=0.1; maximize=True",
+    "Adamax": "lr=0.1, betas=(0.8, 0.9), weight_decay=0.1; lr=0.1, eps=0.001, maximize=True",
+    "NAdam": """
+        lr=0.1, betas=(0.8, 0.9), weight_decay=0.1, momentum_decay=0.1
+        lr=0.1, weight_decay=0.1, decoupled_weight_decay=True, maximize=True
+    """,
+    "RAdam": """
+        lr=0.1, betas=(0.8, 0.9), eps=0.001, weight_decay=0.1
+        lr=0.1, weight_decay=0.1, decoupled_weight_decay=True, maximize=True
+    """,
+    "Rprop": "lr=0.1, etas=(0.4, 1.5), step_sizes=(0.02, 0.3); lr=0.1, maximize=True",
+    "ASGD": "lr=0.1, lambd=0.1, alpha=0.5, t0=5, weight_decay=0.1; lr=0.1, maximize=True",
 }
+CASES = {name: [{}, *options_of(table)] for name, table in _OPTIONS.items()}
 HOW = {"None": {"foreach": None}, "True": {"foreach": True}, "fused": {"fused": True}}
 FUSED = "SGD Adam AdamW Adagrad".split()
 VARIANTS = {

@@ -13,6 +13,11 @@ def calls(table: str) -> list[str]:
     return [call for row in rows for call in row.split("; ")]
 
 
+def options_of(table: str) -> list[dict[str, Any]]:
+    """The keyword arguments in each place of a table, as dicts."""
+    return [eval(f"dict({row})") for row in calls(table)]  # noqa: S307
+
+
 def functions_of(file: Mapping[str, Any], signature: str) -> list[Callable[..., Any]]:
     """The public functions that a file defines with this signature, in their order there."""
     own = [f for f in file.values() if inspect.isfunction(f) and f.__module__ == file["__name__"]]

@@ -38,7 +38,7 @@ x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0])
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("code", [code for code, wanted in OVERLAPPING.items() if wanted is None])
+@pytest.mark.parametrize("code", REFUSED)
 def test_operands_that_overlap_in_part_are_refused(code: str, recorded: bool) -> None:
     """With and without a graph; the tensor stays as it was."""
     x = torch.arange(4.0)
