@@ -33,6 +33,12 @@ def each(table, shapes=((3, 4),)):
     return [S(code, shapes) for code in calls(table)]
 
 
+def shaped(table):
+    """A sample for each expression of a table, and the shapes that stand behind it."""
+    rows = (row.split(" of ") for row in calls(table))
+    return [S(code, eval(f"({shapes},)")) for code, shapes in rows]  # noqa: S307
+
+
 def pairs(table):
     """The same of two operands of one shape."""
     return each(table, TWO)
@@ -89,25 +95,20 @@ SAMPLES = [
     """),
     *[S(f"torch.norm(x, {p}, dim=1)") for p in ("2", "1", "3", "float('inf')")],
     # matrix products
-    S("x @ y", ((3, 4), (4, 2))),
-    S("x @ y", ((4,), (4,))),
-    S("x @ y", ((3, 4), (4,))),
-    S("x @ y", ((4,), (4, 2))),
-    S("x @ y", ((2, 3, 4), (4, 2))),
+    *shaped("""
+    x @ y of (3, 4), (4, 2); x @ y of (4,), (4,); x @ y of (3, 4), (4,); x @ y of (4,), (4, 2)
+    x @ y of (2, 3, 4), (4, 2)
+    """),
     *each("x @ y; torch.bmm(x, y); torch.einsum('bij,bjk', x, y)", ((2, 3, 4), (2, 4, 2))),
-    S("x @ y", ((2, 1, 3, 4), (3, 4, 2))),
-    S("x @ y", ((4,), (2, 4, 3))),
-    S("x @ y", ((2, 3, 4), (4,))),
-    S("torch.mm(x, y.t())", TWO),
-    S("torch.addmm(x, y, z, beta=2, alpha=3)", ((2,), (3, 4), (4, 2))),
-    S("torch.outer(x, y)", ((3,), (4,))),
-    S("torch.dot(x, y)", ((4,), (4,))),
-    S("F.linear(x, y, z)", ((3, 4), (2, 4), (2,))),
-    S("F.linear(x, y, z)", ((2, 3, 4), (2, 4), (2,))),
-    S("F.linear(x, y)", ((3, 4), (2, 4))),
-    S("torch.einsum('ij,jk->ik', x, y)", ((3, 4), (4, 2))),
-    S("torch.einsum('ii->i', x)", ((3, 3),)),
-    S("torch.einsum('...i,i->...', x, y)", ((2, 3, 4), (4,))),
+    *shaped("""
+    x @ y of (2, 1, 3, 4), (3, 4, 2); x @ y of (4,), (2, 4, 3); x @ y of (2, 3, 4), (4,)
+    torch.mm(x, y.t()) of (3, 4), (3, 4)
+    torch.addmm(x, y, z, beta=2, alpha=3) of (2,), (3, 4), (4, 2); torch.outer(x, y) of (3,), (4,)
+    torch.dot(x, y) of (4,), (4,); F.linear(x, y, z) of (3, 4), (2, 4), (2,)
+    F.linear(x, y, z) of (2, 3, 4), (2, 4), (2,); F.linear(x, y) of (3, 4), (2, 4)
+    torch.einsum('ij,jk->ik', x, y) of (3, 4), (4, 2); torch.einsum('ii->i', x) of (3, 3)
+    torch.einsum('...i,i->...', x, y) of (2, 3, 4), (4,)
+    """),
     # views
     *each("""
     x.view(2, 6); x.view(-1); x.t().reshape(2, -1); x.transpose(0, 1); x.unsqueeze(1)
@@ -119,12 +120,10 @@ SAMPLES = [
     x.roll((1, 2), (0, 1)); x.roll(5); x.tril(); x.triu(1); x.gather(1, i.reshape(3, 1))
     x.index_select(1, i); x.masked_select(m)
     """),
-    S("x.permute(2, 0, 1)", ((2, 3, 4),)),
-    S("x.expand(2, 3, -1)", ((1, 4),)),
-    S("x.squeeze(1)", ((3, 1, 4),)),
-    S("x.squeeze()", ((3, 1, 1),)),
-    S("x.flatten(1)", ((2, 3, 2),)),
-    S("x.movedim(0, 2)", ((2, 3, 2),)),
+    *shaped("""
+    x.permute(2, 0, 1) of (2, 3, 4); x.expand(2, 3, -1) of (1, 4); x.squeeze(1) of (3, 1, 4)
+    x.squeeze() of (3, 1, 1); x.flatten(1) of (2, 3, 2); x.movedim(0, 2) of (2, 3, 2)
+    """),
     *pairs("""
     torch.cat([x, y * 2], 1); torch.stack([x, y, x], 1); x.index_add(0, i, y)
     x.index_put((i,), y, accumulate=True)
@@ -178,29 +177,24 @@ SAMPLES = [
     S("F.hardsigmoid(x)", twice=False, rtol=1e-6),  # PyTorch takes 1 / 6 in float32
     S("F.cosine_similarity(x, y)", TWO),
     # convolution and pooling
-    S("F.conv1d(x, y, z)", ((2, 3, 7), (4, 3, 3), (4,))),
-    S("F.conv1d(x, y, stride=2, padding=1, dilation=2)", ((2, 3, 9), (4, 3, 3))),
-    S("F.conv2d(x, y, z)", ((2, 3, 5, 6), (4, 3, 3, 2), (4,))),
-    S(
-        "F.conv2d(x, y, stride=(2, 1), padding=(1, 2), dilation=(1, 2))",
-        ((2, 2, 6, 7), (3, 2, 3, 2)),
-    ),
-    S("F.conv2d(x, y, groups=2)", ((2, 4, 5, 5), (6, 2, 3, 3))),
-    S("F.conv2d(x, y, padding='same')", ((1, 2, 5, 5), (2, 2, 3, 2))),
-    S("F.conv2d(x, y)", ((2, 5, 5), (3, 2, 2, 2))),
-    S("F.max_pool1d(x, 2)", ((2, 3, 7),)),
-    S("F.max_pool2d(x, 2)", ((2, 3, 6, 4),)),
-    S("F.max_pool2d(x, 3, 2, ceil_mode=True)", ((1, 2, 6, 7),)),
-    S("F.avg_pool2d(x, 2, divisor_override=3)", ((1, 2, 4, 4),)),
-    S("F.max_pool2d(x, 3, stride=1, padding=1, dilation=1)", ((1, 2, 5, 5),)),
-    S("F.max_pool2d(x, (2, 3), return_indices=True)[0]", ((1, 2, 4, 6),)),
-    S("F.avg_pool1d(x, 3, stride=2)", ((2, 3, 7),)),
-    S("F.avg_pool2d(x, 2)", ((2, 3, 6, 4),)),
-    S("F.avg_pool2d(x, 3, stride=2, padding=1)", ((1, 2, 5, 5),)),
-    S("F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)", ((1, 2, 5, 5),)),
-    S("F.adaptive_avg_pool2d(x, (2, 3))", ((1, 2, 5, 7),)),
-    S("F.adaptive_avg_pool2d(x, 1)", ((2, 3, 4, 4),)),
-    S("F.adaptive_avg_pool1d(x, 3)", ((2, 3, 7),)),
+    *shaped("""
+    F.conv1d(x, y, z) of (2, 3, 7), (4, 3, 3), (4,)
+    F.conv1d(x, y, stride=2, padding=1, dilation=2) of (2, 3, 9), (4, 3, 3)
+    F.conv2d(x, y, z) of (2, 3, 5, 6), (4, 3, 3, 2), (4,)
+    F.conv2d(x, y, stride=(2, 1), padding=(1, 2), dilation=(1, 2)) of (2, 2, 6, 7), (3, 2, 3, 2)
+    F.conv2d(x, y, groups=2) of (2, 4, 5, 5), (6, 2, 3, 3)
+    F.conv2d(x, y, padding='same') of (1, 2, 5, 5), (2, 2, 3, 2)
+    F.conv2d(x, y) of (2, 5, 5), (3, 2, 2, 2); F.max_pool1d(x, 2) of (2, 3, 7)
+    F.max_pool2d(x, 2) of (2, 3, 6, 4); F.max_pool2d(x, 3, 2, ceil_mode=True) of (1, 2, 6, 7)
+    F.avg_pool2d(x, 2, divisor_override=3) of (1, 2, 4, 4)
+    F.max_pool2d(x, 3, stride=1, padding=1, dilation=1) of (1, 2, 5, 5)
+    F.max_pool2d(x, (2, 3), return_indices=True)[0] of (1, 2, 4, 6)
+    F.avg_pool1d(x, 3, stride=2) of (2, 3, 7); F.avg_pool2d(x, 2) of (2, 3, 6, 4)
+    F.avg_pool2d(x, 3, stride=2, padding=1) of (1, 2, 5, 5)
+    F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) of (1, 2, 5, 5)
+    F.adaptive_avg_pool2d(x, (2, 3)) of (1, 2, 5, 7); F.adaptive_avg_pool2d(x, 1) of (2, 3, 4, 4)
+    F.adaptive_avg_pool1d(x, 3) of (2, 3, 7)
+    """),
     # normalization, embedding, attention
     S("F.layer_norm(x, (4,), y, z)", ((3, 4), (4,), (4,))),
     S("F.layer_norm(x, (3, 4))", ((2, 3, 4),)),
@@ -258,14 +252,13 @@ SAMPLES = [
     torch.concat([x, y]); torch.complex(x, y).angle()
     torch.complex(x, y).H.imag + torch.complex(x, y).T.real; x.where(m, y); x.type_as(y)
     """),
-    S("torch.matmul(x, y)", ((3, 4), (4, 2))),
-    S("torch.mv(x, y)", ((3, 4), (4,))),
-    S("torch.addmv(x, y, z, beta=2, alpha=3)", ((3,), (3, 4), (4,))),
-    S("torch.addbmm(x, y, z, beta=2, alpha=3)", ((3, 2), (2, 3, 4), (2, 4, 2))),
-    S("torch.view_as_complex(x).abs()", ((3, 2),)),
-    S("x.expand_as(y)", ((4,), (3, 4))),
-    S("x.reshape_as(y)", ((3, 4), (2, 6))),
-    S("x.view_as(y)", ((3, 4), (2, 6))),
+    *shaped("""
+    torch.matmul(x, y) of (3, 4), (4, 2); torch.mv(x, y) of (3, 4), (4,)
+    torch.addmv(x, y, z, beta=2, alpha=3) of (3,), (3, 4), (4,)
+    torch.addbmm(x, y, z, beta=2, alpha=3) of (3, 2), (2, 3, 4), (2, 4, 2)
+    torch.view_as_complex(x).abs() of (3, 2); x.expand_as(y) of (4,), (3, 4)
+    x.reshape_as(y) of (3, 4), (2, 6); x.view_as(y) of (3, 4), (2, 6)
+    """),
     *[S(f"F.{n}(x, 0)", ((),)) for n in ("softmax", "log_softmax")],
     *[S(f"x.{n}", ((),)) for n in ("sum(0)", "cumsum(0)", "sort()[0]", "max(0)[0]", "flip(0)")],
     S("x[x > -5]", ((),)),

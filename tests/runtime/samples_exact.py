@@ -15,20 +15,16 @@ import warnings
 
 import numpy as np
 
-from .samples_exact_arguments import ARGUMENTS
 from .samples_exact_composed import COMPOSED
 from .samples_exact_database import DATABASE
 from .samples_exact_distributions import DISTRIBUTIONS
-from .samples_exact_images import IMAGES
+from .samples_exact_images import IMAGES, WINDOWS
 from .samples_exact_losses import LOSSES
 from .samples_exact_memory import MEMORY
-from .samples_exact_names import NAMES
+from .samples_exact_names import NAMES, SPECTRUM
 from .samples_exact_odd_inputs import ODD_INPUTS
-from .samples_exact_printed import PRINTED
-from .samples_exact_spectrum import SPECTRUM
-from .samples_exact_tensors import TENSORS
+from .samples_exact_tensors import ARGUMENTS, PRINTED, TENSORS
 from .samples_exact_values import VALUES
-from .samples_exact_windows import WINDOWS
 from .tables import calls
 
 CONSTRUCTED = calls("""
@@ -97,14 +93,8 @@ P.view(-1); x.T.view(-1); (x.T + 1).view(-1)
 P.nan_to_num(), P.sgn(), P.neg(), -P, P.square(), P.rsqrt(), P.logical_not(), P.isnan()
 F.one_hot(k.T + 4), torch.nonzero(b.T), torch.nonzero(b.T, as_tuple=True)
 """)
-GROUPS = {"constructed": CONSTRUCTED, "indexed": INDEXED, "laid_out": LAID_OUT}
-GROUPS |= {
-    "values": VALUES,
-    "printed": PRINTED,
-    "arguments": ARGUMENTS,
-    "names": NAMES,
-    "tensors": TENSORS,
-}
+GROUPS = {"constructed": CONSTRUCTED, "indexed": INDEXED, "laid_out": LAID_OUT, "values": VALUES}
+GROUPS |= {"printed": PRINTED, "arguments": ARGUMENTS, "names": NAMES, "tensors": TENSORS}
 GROUPS |= {"distributions": DISTRIBUTIONS, "images": IMAGES, "losses": LOSSES, "windows": WINDOWS}
 GROUPS |= {"database": DATABASE, "composed": COMPOSED, "spectrum": SPECTRUM}
 GROUPS |= {"odd_inputs": ODD_INPUTS, "memory": MEMORY}

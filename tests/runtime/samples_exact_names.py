@@ -1,4 +1,5 @@
-"""Samples of further operators: linear algebra, special functions, searching, and joining.
+"""Samples of further operators: linear algebra, special functions, searching, joining; and of
+gradients that a mask cuts off though they are infinite.
 
 Names in them are those of samples_exact.py.
 """
@@ -40,4 +41,17 @@ F.glu(T), F.glu(T, 0), F.prelu(x, v), F.prelu(x, v[:1]), F.prelu(T, v), F.hardsh
 F.glu(x); F.prelu(x, v[:2]); torch.fmax(x, 1), torch.gcd(k, 2); torch.maximum(x, 1); torch.eq(2, x)
 torch.pow(2, 3); torch.add(2, x), torch.mul(2, x), torch.pow(2, x), torch.remainder(5, l)
 F.mse_loss(x, v), F.l1_loss(x, v), F.smooth_l1_loss(x, v), F.huber_loss(x, v)
+""")
+SPECTRUM = calls("""
+torch.add(x, y, alpha=torch.tensor(2.5)), x.clone().add_(y, alpha=torch.tensor(2.5)), torch.sub(x, y, alpha=torch.tensor(2.0)), torch.add(k, 1, alpha=torch.tensor(2)), torch.addmm(M, M, M, beta=torch.tensor(2.5), alpha=torch.tensor(0.5))
+torch.add(k, 1, alpha=z)
+x.clamp(min=0, max=torch.tensor(1.5)), x.clamp(torch.tensor(-1.0), 3.0), T.split(torch.tensor(2), 2), T.chunk(torch.tensor(2), 2)
+x.clamp(0, y); torch.randint_like(x, 3, 4, memory_format=torch.preserve_format)
+1 / x.clamp(min=x[0, 0].item()).sub(x[0, 0].item())
+1 / F.relu(x), F.relu(x).sqrt(), F.relu(-x.abs()).sqrt()
+1 / F.hardtanh(x, 0.0, 1.0), 1 / F.relu6(x), 1 / F.hardsigmoid(x * 3)
+torch.fmax(x, x * 0).sqrt(), torch.fmin(x, x * 0).neg().sqrt()
+x.clamp(min=0).sqrt(), x.clamp(0, 1).pow(-1), x.clamp(y.minimum(x), x.maximum(y)).log()
+torch.are_deterministic_algorithms_enabled(), torch.get_default_device().type
+torch.set_default_tensor_type('torch.IntTensor')
 """)
