@@ -6,6 +6,8 @@ import copy
 
 import numpy as np
 
+from .tables import calls
+
 
 def data(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
@@ -30,64 +32,46 @@ def call(lib, module, inputs):
 
 
 X24, X34, IMAGE = data(2, 4), data(2, 3, 4), data(2, 4, 6, 6)
-INDEX = np.array([[0, 2], [1, 0]])
-PADDING = "reflect", "replicate", "circular"
-# (constructor, inputs)
+INDEX, CLASSES, SHARES = np.array([[0, 2], [1, 0]]), np.array([1, 3]), np.abs(X24) / 9
+# Constructors, and what the layers are called with.
+_ROWS = calls("""
+Linear(4, 3) of X24; Identity(1, a=2) of X24; Linear(4, 3, bias=False) of X34; Flatten() of X34
+Flatten(0, 1) of X34; Embedding(3, 4) of INDEX; Embedding(3, 4, padding_idx=-3) of INDEX
+Conv1d(3, 6, 2, stride=2, padding=1, groups=3) of X34
+Conv1d(3, 2, 3, padding='same', dilation=2) of X34; Conv2d(4, 3, 3) of IMAGE
+Conv2d(4, 2, (3, 2), (2, 1), (0, 1), 2, 2, bias=False) of IMAGE
+Conv2d(4, 2, 3, padding='valid') of IMAGE
+Conv2d(4, 2, 3, padding=(2, 1), padding_mode='reflect') of IMAGE
+Conv2d(4, 2, 3, padding=(2, 1), padding_mode='replicate') of IMAGE
+Conv2d(4, 2, 3, padding=(2, 1), padding_mode='circular') of IMAGE
+Conv1d(3, 2, 4, padding='same', padding_mode='circular', bias=False) of X34
+Conv2d(4, 2, 3, padding='valid', padding_mode='reflect', stride=2) of IMAGE
+EmbeddingBag(3, 4, mode='sum') of INDEX; EmbeddingBag(3, 4, padding_idx=2) of INDEX[0], np.arange(2)
+Bilinear(4, 4, 3) of X24, X24 * 2; InstanceNorm2d(4, affine=True, track_running_stats=True) of IMAGE
+MaxPool1d(2) of X34; MaxPool2d(3, 2, padding=1, ceil_mode=True) of IMAGE
+MaxPool2d((2, 3), return_indices=True) of IMAGE; AvgPool1d(2, padding=1) of X34
+AvgPool2d(3, 2, 1, count_include_pad=False) of IMAGE; AvgPool2d(2, divisor_override=3) of IMAGE
+AdaptiveAvgPool1d(2) of X34; AdaptiveAvgPool2d((None, 4)) of IMAGE; BatchNorm1d(4) of X24
+BatchNorm1d(3, momentum=None, affine=False) of X34; BatchNorm2d(4, eps=1e-3, momentum=0.3) of IMAGE
+BatchNorm2d(4, track_running_stats=False) of IMAGE; BatchNorm2d(4).eval() of IMAGE
+LayerNorm(4) of X34; LayerNorm([3, 4], bias=False) of X34
+LayerNorm((4,), elementwise_affine=False) of X34; RMSNorm(4) of X34
+RMSNorm((3, 4), eps=1e-4, elementwise_affine=False) of X34; GroupNorm(2, 4) of IMAGE
+GroupNorm(1, 4, affine=False) of IMAGE; Dropout(0.3).eval() of X24
+Dropout(0.0, inplace=False) of X24; ReLU() of X24; GELU() of X24; SiLU() of X24; Sigmoid() of X24
+Tanh() of X24; LogSigmoid() of X24; LeakyReLU(0.2) of X24; ELU(0.5) of X24; GELU('tanh') of X24
+Softplus(2, 3) of X24; Softmax(-1) of X24; LogSoftmax(dim=1) of X24; Hardtanh(-0.5, 0.7) of X24
+MSELoss(reduction='mean') of X24, X24 * 2; MSELoss(reduction='sum') of X24, X24 * 2
+MSELoss(reduction='none') of X24, X24 * 2; L1Loss(reduction='none') of X24, X24 * 2
+SmoothL1Loss(beta=0.5) of X24, X24 * 2; HuberLoss('sum', 0.4) of X24, X24 * 2
+KLDivLoss(reduction='batchmean', log_target=True) of X24, X24 * 2
+NLLLoss(ignore_index=1) of X24, CLASSES; CrossEntropyLoss() of X24, CLASSES
+CrossEntropyLoss(label_smoothing=0.1, reduction='sum') of X24, CLASSES
+BCEWithLogitsLoss() of X24, SHARES; BCELoss() of SHARES, np.abs(X24) / 8
+Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 2))) of X24
+""")
 LAYERS = [
-    *((text, [X24]) for text in ("Linear(4, 3)", "Identity(1, a=2)")),
-    ("Linear(4, 3, bias=False)", [X34]),
-    *((text, [X34]) for text in ("Flatten()", "Flatten(0, 1)")),
-    ("Embedding(3, 4)", [INDEX]),
-    ("Embedding(3, 4, padding_idx=-3)", [INDEX]),
-    ("Conv1d(3, 6, 2, stride=2, padding=1, groups=3)", [X34]),
-    ("Conv1d(3, 2, 3, padding='same', dilation=2)", [X34]),
-    ("Conv2d(4, 3, 3)", [IMAGE]),
-    ("Conv2d(4, 2, (3, 2), (2, 1), (0, 1), 2, 2, bias=False)", [IMAGE]),
-    ("Conv2d(4, 2, 3, padding='valid')", [IMAGE]),
-    *((f"Conv2d(4, 2, 3, padding=(2, 1), padding_mode='{m}')", [IMAGE]) for m in PADDING),
-    ("Conv1d(3, 2, 4, padding='same', padding_mode='circular', bias=False)", [X34]),
-    ("Conv2d(4, 2, 3, padding='valid', padding_mode='reflect', stride=2)", [IMAGE]),
-    ("EmbeddingBag(3, 4, mode='sum')", [INDEX]),
-    ("EmbeddingBag(3, 4, padding_idx=2)", [INDEX[0], np.array([0, 1])]),
-    ("Bilinear(4, 4, 3)", [X24, X24 * 2]),
-    ("InstanceNorm2d(4, affine=True, track_running_stats=True)", [IMAGE]),
-    ("MaxPool1d(2)", [X34]),
-    ("MaxPool2d(3, 2, padding=1, ceil_mode=True)", [IMAGE]),
-    ("MaxPool2d((2, 3), return_indices=True)", [IMAGE]),
-    ("AvgPool1d(2, padding=1)", [X34]),
-    ("AvgPool2d(3, 2, 1, count_include_pad=False)", [IMAGE]),
-    ("AvgPool2d(2, divisor_override=3)", [IMAGE]),
-    ("AdaptiveAvgPool1d(2)", [X34]),
-    ("AdaptiveAvgPool2d((None, 4))", [IMAGE]),
-    ("BatchNorm1d(4)", [X24]),
-    ("BatchNorm1d(3, momentum=None, affine=False)", [X34]),
-    ("BatchNorm2d(4, eps=1e-3, momentum=0.3)", [IMAGE]),
-    ("BatchNorm2d(4, track_running_stats=False)", [IMAGE]),
-    ("BatchNorm2d(4).eval()", [IMAGE]),
-    ("LayerNorm(4)", [X34]),
-    ("LayerNorm([3, 4], bias=False)", [X34]),
-    ("LayerNorm((4,), elementwise_affine=False)", [X34]),
-    ("RMSNorm(4)", [X34]),
-    ("RMSNorm((3, 4), eps=1e-4, elementwise_affine=False)", [X34]),
-    ("GroupNorm(2, 4)", [IMAGE]),
-    ("GroupNorm(1, 4, affine=False)", [IMAGE]),
-    ("Dropout(0.3).eval()", [X24]),
-    ("Dropout(0.0, inplace=False)", [X24]),
-    *((f"{name}()", [X24]) for name in "ReLU GELU SiLU Sigmoid Tanh LogSigmoid".split()),
-    *((text, [X24]) for text in ("LeakyReLU(0.2)", "ELU(0.5)", "GELU('tanh')")),
-    *((text, [X24]) for text in ("Softplus(2, 3)", "Softmax(-1)", "LogSoftmax(dim=1)")),
-    ("Hardtanh(-0.5, 0.7)", [X24]),
-    *((f"MSELoss(reduction='{r}')", [X24, X24 * 2]) for r in ("mean", "sum", "none")),
-    ("L1Loss(reduction='none')", [X24, X24 * 2]),
-    ("SmoothL1Loss(beta=0.5)", [X24, X24 * 2]),
-    ("HuberLoss('sum', 0.4)", [X24, X24 * 2]),
-    ("KLDivLoss(reduction='batchmean', log_target=True)", [X24, X24 * 2]),
-    ("NLLLoss(ignore_index=1)", [X24, np.array([1, 3])]),
-    ("CrossEntropyLoss()", [X24, np.array([1, 3])]),
-    ("CrossEntropyLoss(label_smoothing=0.1, reduction='sum')", [X24, np.array([1, 3])]),
-    ("BCEWithLogitsLoss()", [X24, np.abs(X24) / 9]),
-    ("BCELoss()", [np.abs(X24) / 9, np.abs(X24) / 8]),
-    ("Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 2)))", [X24]),
+    (text, list(eval(f"({inputs},)"))) for text, inputs in (row.split(" of ") for row in _ROWS)
 ]
 
 
