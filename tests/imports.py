@@ -59,11 +59,13 @@ def _imports_of(path: Path, modules: set[str]) -> Iterator[Import]:
 
 def _statements(node: ast.AST, kind: str) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue  # which imports nothing
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, kind
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             yield from _statements(child, "type")
-        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _statements(child, "type" if kind == "type" else "lazy")
         else:
             yield from _statements(child, kind)

@@ -168,33 +168,41 @@ def test_an_error_leaves_no_workers_to_the_collector():
         gc.enable()
 
 
-def test_an_error_of_two_arguments_becomes_a_runtime_error():
-    with pytest.raises(RuntimeError, match="Caught TwoArguments in DataLoader worker process 0"):
-        list(DataLoader(Numbers(odd_error=0), num_workers=1))
-
-
-def test_an_error_of_a_local_class_arrives():
-    class Local(Exception):
-        pass
-
-    with pytest.raises(RuntimeError, match="Caught Local in DataLoader"):
-        list(DataLoader([1], num_workers=1, collate_fn=lambda _: fail(Local("here"))))
-
-
-def test_a_batch_that_cannot_be_pickled_is_an_error():
-    with pytest.raises(Exception, match="in DataLoader worker process 0"):
-        list(DataLoader([1], num_workers=1, collate_fn=lambda _: lambda: 1, timeout=300))
-
-
 class OnlyHere:
     def __reduce__(self):
         return fail, (ValueError("not over there"),)
 
 
-def test_keys_that_do_not_arrive_are_an_error():
-    loader = DataLoader({}, None, sampler=[OnlyHere()], num_workers=1, timeout=300)
-    with pytest.raises(RuntimeError, match="exited unexpectedly"):
-        list(loader)
+# What a loader with one worker is made with, the error, and its words.
+ERRORS = {
+    "of two arguments": (
+        (Numbers(odd_error=0), {}),
+        (RuntimeError, "Caught TwoArguments in DataLoader worker process 0"),
+    ),
+    "of a local class": (
+        ([1], {"collate_fn": lambda _: fail(type("Local", (Exception,), {})("here"))}),
+        (RuntimeError, "Caught Local in DataLoader"),
+    ),
+    "of a batch that cannot be pickled": (
+        ([1], {"collate_fn": lambda _: lambda: 1, "timeout": 300}),
+        (Exception, "in DataLoader worker process 0"),
+    ),
+    "of keys that do not arrive": (
+        ({}, {"batch_size": None, "sampler": [OnlyHere()], "timeout": 300}),
+        (RuntimeError, "exited unexpectedly"),
+    ),
+    "in worker_init_fn": (
+        (range(3), {"worker_init_fn": lambda _: fail(ValueError("no disk"))}),
+        (ValueError, "no disk"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_arrives(name):
+    (data, options), (kind, words) = ERRORS[name]
+    with pytest.raises(kind, match=words):
+        list(DataLoader(data, num_workers=1, **options))
 
 
 @pytest.mark.parametrize("how", ["exit", "kill"])
@@ -268,14 +276,6 @@ def test_worker_init_fn_may_change_the_dataset():
 
     found = flat(DataLoader(Shards(0), num_workers=2, worker_init_fn=init))
     assert sorted(found) == [0, 1, 2]
-
-
-def test_an_error_in_worker_init_fn():
-    def init(worker_id):
-        raise ValueError("no disk")
-
-    with pytest.raises(ValueError, match="no disk"):
-        list(DataLoader(range(3), num_workers=1, worker_init_fn=init))
 
 
 def test_a_worker_with_nothing_to_read():

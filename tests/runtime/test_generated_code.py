@@ -159,8 +159,9 @@ def test_show_in_a_pipe_that_nobody_reads():
     assert process.returncode == 0
 
 
-def test_help():
-    for command in (["--help"], ["show", "--help"]):
-        ended = run("-m", "tidy.runtime.ops", *command)
-        assert ended.returncode == 0
-        assert "show" in ended.stdout
+@pytest.mark.parametrize("arguments", [["--help"], ["show", "--help"]])
+def test_help(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0
+    assert "show" in capsys.readouterr().out
