@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.utils.data import DataLoader
 
+from ..runtime.tables import calls
 from .recording import number_of
 
 pytestmark = pytest.mark.usefixtures("two_t4")
@@ -28,28 +28,19 @@ def _there(device: str = "cuda") -> Any:
     return torch.ones(2, 3, device=device)
 
 
-MIXED: dict[str, Callable[[], Any]] = {
-    "add": lambda: _there() + _host(),
-    "add to the host's": lambda: _host() + _there(),
-    "in place": lambda: _there().add_(_host()),
-    "in place on the host": lambda: _host().add_(_there()),
-    "matmul": lambda: _there() @ torch.ones(3, 2),
-    "linear": lambda: F.linear(_there(), torch.ones(4, 3)),
-    "cat": lambda: torch.cat([_there(), _host()]),
-    "where": lambda: torch.where(_there() > 0, _there(), _host()),
-    "model": lambda: nn.Linear(3, 2).cuda()(_host()),
-    "input": lambda: nn.Linear(3, 2)(_there()),
-    "batch norm": lambda: nn.BatchNorm1d(3)(_there()),
-    "embedding": lambda: F.embedding(torch.tensor([0]), torch.ones(3, 4, device="cuda")),
-    "targets": lambda: F.cross_entropy(_there(), torch.tensor([0, 1])),
-    "a device's number to the host": lambda: _host() * torch.tensor(2.0, device="cuda"),
-}
+# `x` is on a device and `y` on the host.
+MIXED = calls("""
+x + y; y + x; x.add_(y); y.add_(x); x @ y.T; F.linear(x, torch.ones(4, 3)); torch.cat([x, y])
+torch.where(x > 0, x, y); nn.Linear(3, 2).cuda()(y); nn.Linear(3, 2)(x); nn.BatchNorm1d(3)(x)
+F.embedding(torch.tensor([0]), torch.ones(3, 4, device='cuda'))
+y * torch.tensor(2.0, device='cuda'); F.cross_entropy(x, torch.tensor([0, 1]))
+""")
 
 
-@pytest.mark.parametrize("name", MIXED)
-def test_host_and_device(name: str) -> None:
+@pytest.mark.parametrize("code", MIXED)
+def test_host_and_device(code: str) -> None:
     with pytest.raises(RuntimeError) as caught:
-        MIXED[name]()
+        eval(code, {"x": _there(), "y": _host(), "torch": torch, "nn": nn, "F": F})  # noqa: S307
     assert str(caught.value).startswith(
         "Expected all tensors to be on the same device, but found at least two devices, "
         "cuda:0 and cpu!"

@@ -14,6 +14,7 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
+from ..runtime.tables import calls
 from .hazards import hazards
 from .recording import kernels, recording, slow
 
@@ -144,35 +145,27 @@ def _in_place_on_views(x: Any) -> Any:
     return y
 
 
-STEPS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
-    "mlp": (lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)), (4, 6)),
-    "gelu": (nn.GELU, (4, 6)),
-    "tanh": (nn.Tanh, (4, 6)),
-    "softmax": (lambda: lambda x: x.softmax(1), (4, 6)),
-    "layer norm": (lambda: nn.LayerNorm(6), (4, 6)),
-    "batch norm": (lambda: nn.BatchNorm1d(6), (4, 6)),
-    "group norm": (lambda: nn.GroupNorm(2, 4), (3, 4, 5)),
-    "convolution": (lambda: nn.Conv2d(2, 3, 3), (2, 2, 6, 6)),
-    "pooling": (lambda: nn.MaxPool2d(2), (2, 2, 6, 6)),
-    "attention": (lambda: lambda x: F.scaled_dot_product_attention(x, x, x), (2, 4, 6)),
-    "maximum": (lambda: lambda x: x.max(1)[0], (4, 6)),
-    "where": (lambda: lambda x: torch.where(x > 0, x * 2, x * 3), (4, 6)),
-    "slice": (lambda: lambda x: x[1:3] * x[0], (4, 6)),
-    "in place": (lambda: lambda x: (x * 2).add_(1).mul_(x).relu_(), (4, 6)),
-    "in place on views": (lambda: _in_place_on_views, (4, 6)),
-    "loss": (
-        lambda: lambda x: F.cross_entropy(x, torch.zeros(4, dtype=torch.long, device="cuda")),
-        (4, 6),
-    ),
-    "masked_fill": (lambda: lambda x: x.masked_fill(x > 0, 0.5), (4, 6)),
-}
+# A module, or a function of `x`, and the shape of what it takes.
+STEPS = calls("""
+nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)) of (4, 6); nn.GELU() of (4, 6)
+nn.Tanh() of (4, 6); nn.LayerNorm(6) of (4, 6); nn.BatchNorm1d(6) of (4, 6)
+nn.GroupNorm(2, 4) of (3, 4, 5); nn.Conv2d(2, 3, 3) of (2, 2, 6, 6); nn.MaxPool2d(2) of (2, 2, 6, 6)
+lambda x: x.softmax(1) of (4, 6); lambda x: x.max(1)[0] of (4, 6)
+lambda x: F.scaled_dot_product_attention(x, x, x) of (2, 4, 6)
+lambda x: torch.where(x > 0, x * 2, x * 3) of (4, 6); lambda x: x[1:3] * x[0] of (4, 6)
+lambda x: (x * 2).add_(1).mul_(x).relu_() of (4, 6); in_place_on_views of (4, 6)
+lambda x: F.cross_entropy(x, torch.zeros(4, dtype=torch.long, device='cuda')) of (4, 6)
+lambda x: x.masked_fill(x > 0, 0.5) of (4, 6)
+""")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STEPS)
-def test_a_training_step(name: str) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_a_training_step(step: str) -> None:
     """Forward and backward, with gradients in static tensors."""
-    replayed, one_by_one = _steps(*STEPS[name])
+    code, shape = step.split(" of ")
+    names = {"torch": torch, "nn": nn, "F": F, "in_place_on_views": _in_place_on_views}
+    replayed, one_by_one = _steps(lambda: eval(code, names), eval(shape))  # noqa: S307
     for ours, theirs in zip(replayed, one_by_one, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -250,36 +243,23 @@ def test_streams_forked_and_joined_in_a_capture() -> None:
     assert out.tolist() == [110.0] * 4
 
 
-_CAPTURING = "stream is capturing"
-# What a capture refuses: by what is said.
-REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "item": (lambda x: x[0].item(), _CAPTURING),
-    "cpu": (lambda x: x.cpu(), _CAPTURING),
-    "nonzero": (lambda x: x.nonzero(), _CAPTURING),
-    "mask": (lambda x: x[x > 0], _CAPTURING),
-    "bool": (lambda x: bool((x > 0).all()), _CAPTURING),
-    "to": (lambda _: torch.ones(4).to("cuda"), _CAPTURING),
-    "tensor": (lambda _: torch.tensor([1.0], device="cuda"), _CAPTURING),
-    "synchronize": (lambda _: cuda.synchronize(), _CAPTURING),
-    "synchronize a stream": (lambda _: cuda.current_stream().synchronize(), _CAPTURING),
-    "a wait of the default stream": (
-        lambda _: cuda.default_stream().wait_stream(cuda.current_stream()),
-        "legacy stream",
-    ),
-    "a wait for what is not captured": (
-        lambda _: cuda.current_stream().wait_stream(cuda.Stream()),
-        "uncaptured work",
-    ),
-    "a capture within": (lambda _: cuda.CUDAGraph().capture_begin(), "captur"),
-}
+# What a capture refuses, and what is said: `x` is on the device.
+REFUSED = [
+    *((code, "stream is capturing") for code in calls("""
+    x[0].item(); x.cpu(); x.nonzero(); x[x > 0]; bool((x > 0).all()); torch.ones(4).to('cuda')
+    torch.tensor([1.0], device='cuda'); cuda.synchronize(); cuda.current_stream().synchronize()
+    """)),
+    ("cuda.default_stream().wait_stream(cuda.current_stream())", "legacy stream"),
+    ("cuda.current_stream().wait_stream(cuda.Stream())", "uncaptured work"),
+    ("cuda.CUDAGraph().capture_begin()", "captur"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refuses(name: str) -> None:
-    call, said = REFUSED[name]
+@pytest.mark.parametrize(("code", "said"), REFUSED)
+def test_refuses(code: str, said: str) -> None:
     x, graph = torch.ones(4, device="cuda"), cuda.CUDAGraph()
     with pytest.raises(RuntimeError, match=said), cuda.graph(graph):
-        call(x)
+        eval(code, {"x": x, "torch": torch, "cuda": cuda})  # noqa: S307
     assert not cuda.is_current_stream_capturing()
     assert x.sum().item() == 4
 

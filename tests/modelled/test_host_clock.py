@@ -12,6 +12,7 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
+from ..runtime.tables import calls
 from .recording import kernels, long, recording
 
 pytestmark = pytest.mark.usefixtures("two_t4")
@@ -43,58 +44,36 @@ def test_a_launch_takes_the_time_of_a_launch() -> None:
         assert work.start_ns >= call.end_ns
 
 
-WAITS = {
-    "item": lambda y: y[0, 0].item(),
-    "float": lambda y: float(y[0, 0]),
-    "bool": lambda y: bool(y[0, 0]),
-    "int": lambda y: int(y[0, 0]),
-    "tolist": lambda y: y[0].tolist(),
-    "cpu": lambda y: y.cpu(),
-    "to cpu": lambda y: y.to("cpu"),
-    "numpy": lambda y: y.numpy(force=True),
-    "repr": repr,
-    "nonzero": lambda y: y.nonzero(),
-    "boolean index": lambda y: y[y > 3],
-    "masked_select": lambda y: y.masked_select(y > 3),
-    "copy_ to the host": lambda y: torch.empty(512, 512, dtype=torch.float64).copy_(y),
-    "copy_ from the host": lambda y: y.copy_(torch.zeros(512, 512, dtype=torch.float64)),
-    "isfinite all": lambda y: y.isfinite().all().item(),
-    "in if": lambda y: 1 if (y > 0).all() else 2,
-    "synchronize": lambda _: cuda.synchronize(),
-    "stream synchronize": lambda _: cuda.current_stream().synchronize(),
-}
+# `y` is being computed.
+WAITS = calls("""
+y[0, 0].item(); float(y[0, 0]); bool(y[0, 0]); int(y[0, 0]); y[0].tolist(); y.cpu(); y.to('cpu')
+y.numpy(force=True); repr(y); y.nonzero(); y[y > 3]; y.masked_select(y > 3)
+torch.empty(512, 512, dtype=torch.float64).copy_(y); y.isfinite().all().item()
+y.copy_(torch.zeros(512, 512, dtype=torch.float64)); 1 if (y > 0).all() else 2
+cuda.synchronize(); cuda.current_stream().synchronize()
+""")
+GOES_ON = calls("""
+(y * 2).sum(); y[3:5].t().reshape(-1); (y.shape, y.numel(), y.dtype, y.device, y.stride())
+y.add_(1); torch.where(y > 3, y, 0.0); y.masked_fill(y > 3, 0.0)
+y[torch.arange(3, device='cuda')]; y.to('cuda:1'); y.clone(); torch.zeros_like(y); cuda.Event().record()
+torch.ones(3, device='cuda:1').sum().item()
+""")
 
 
-@pytest.mark.parametrize("name", WAITS)
-def test_waits(name: str) -> None:
+@pytest.mark.parametrize("code", WAITS)
+def test_waits(code: str) -> None:
     y, log = _busy()
     with recording() as waiting:
-        WAITS[name](y)
+        eval(code, {"y": y, "torch": torch, "cuda": cuda})  # noqa: S307
     done = _done_ns(log)
     assert clock.now_ns() >= done
     assert [c.end_ns for c in waiting.calls if "Synchronize" in c.name and c.end_ns >= done]
 
 
-GOES_ON = {
-    "operators": lambda y: (y * 2).sum(),
-    "views": lambda y: y[3:5].t().reshape(-1),
-    "shape": lambda y: (y.shape, y.numel(), y.dtype, y.device, y.stride()),
-    "in place": lambda y: y.add_(1),
-    "where": lambda y: torch.where(y > 3, y, 0.0),
-    "masked_fill": lambda y: y.masked_fill(y > 3, 0.0),
-    "integer index": lambda y: y[torch.arange(3, device="cuda")],
-    "peer copy": lambda y: y.to("cuda:1"),
-    "clone": lambda y: y.clone(),
-    "factories": torch.zeros_like,
-    "event": lambda _: cuda.Event().record(),
-    "other device": lambda _: torch.ones(3, device="cuda:1").sum().item(),
-}
-
-
-@pytest.mark.parametrize("name", GOES_ON)
-def test_goes_on(name: str) -> None:
+@pytest.mark.parametrize("code", GOES_ON)
+def test_goes_on(code: str) -> None:
     y, log = _busy()
-    GOES_ON[name](y)
+    eval(code, {"y": y, "torch": torch, "cuda": cuda})  # noqa: S307
     assert clock.now_ns() < _done_ns(log)
 
 

@@ -13,6 +13,7 @@ import pytest
 from tidy.runtime.modelled.specs import SPECS, DeviceSpec, find_spec
 
 from ..oracle.shared import decoded, path_of
+from ..runtime.tables import named
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "modelled-device.md"
 EVERY = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -94,35 +95,28 @@ def _documented() -> dict[str, dict[str, str]]:
     return found
 
 
+COLUMNS = """
+SMs: sm_count; GHz: clock_hz in 1e9; GB/s: memory_bytes_per_s in 1e9; L2 MB: l2_nbytes in 1048576
+pinned GB/s: pinned_bytes_per_s in 1e9; pageable GB/s: pageable_bytes_per_s in 1e9
+peer GB/s: peer_bytes_per_s in 1e9; FP64: float64_flops_per_s in 1e12
+FP32: float32_flops_per_s in 1e12; FP16: float16_flops_per_s in 1e12
+BF16: bfloat16_flops_per_s in 1e12; tensor FP64: tensor_float64_flops_per_s in 1e12
+TF32: tensor_tf32_flops_per_s in 1e12; tensor FP16: tensor_float16_flops_per_s in 1e12
+tensor BF16: tensor_bfloat16_flops_per_s in 1e12; FP8: tensor_float8_flops_per_s in 1e12
+launch ns: launch_ns; start ns: start_latency_ns; shortest kernel ns: kernel_floor_ns
+threads an SM: max_threads_per_sm; shared KiB an SM: shared_nbytes_per_sm in 1024
+"""
+
+
 @EVERY
 def test_the_document_has_the_figures(spec: DeviceSpec) -> None:
     row = _documented()[spec.key]
     assert row["device"] == spec.name
     assert row["compute"] == ".".join(map(str, spec.compute))
-    for column, value, unit in (
-        ("SMs", spec.sm_count, 1),
-        ("GHz", spec.clock_hz, 1e9),
-        ("GB/s", spec.memory_bytes_per_s, 1e9),
-        ("L2 MB", spec.l2_nbytes, 1 << 20),
-        ("pinned GB/s", spec.pinned_bytes_per_s, 1e9),
-        ("pageable GB/s", spec.pageable_bytes_per_s, 1e9),
-        ("peer GB/s", spec.peer_bytes_per_s, 1e9),
-        ("FP64", spec.float64_flops_per_s, 1e12),
-        ("FP32", spec.float32_flops_per_s, 1e12),
-        ("FP16", spec.float16_flops_per_s, 1e12),
-        ("BF16", spec.bfloat16_flops_per_s, 1e12),
-        ("tensor FP64", spec.tensor_float64_flops_per_s, 1e12),
-        ("TF32", spec.tensor_tf32_flops_per_s, 1e12),
-        ("tensor FP16", spec.tensor_float16_flops_per_s, 1e12),
-        ("tensor BF16", spec.tensor_bfloat16_flops_per_s, 1e12),
-        ("FP8", spec.tensor_float8_flops_per_s, 1e12),
-        ("launch ns", spec.launch_ns, 1),
-        ("start ns", spec.start_latency_ns, 1),
-        ("shortest kernel ns", spec.kernel_floor_ns, 1),
-        ("threads an SM", spec.max_threads_per_sm, 1),
-        ("shared KiB an SM", spec.shared_nbytes_per_sm, 1024),
-    ):
-        assert float(row[column].replace("-", "0")) == pytest.approx(value / unit), column
+    for column, figure in named(COLUMNS).items():
+        name, _, unit = figure.partition(" in ")
+        value = getattr(spec, name) / float(unit or 1)
+        assert float(row[column].replace("-", "0")) == pytest.approx(value), column
 
 
 def test_published_ratios() -> None:

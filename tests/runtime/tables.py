@@ -13,6 +13,11 @@ def calls(table: str) -> list[str]:
     return [call for row in rows for call in row.split("; ")]
 
 
+def named(table: str) -> dict[str, str]:
+    """The expressions of a table by name: each stands behind its name and a colon."""
+    return dict(row.split(": ", 1) for row in calls(table))
+
+
 def options_of(table: str) -> list[dict[str, Any]]:
     """The keyword arguments in each place of a table, as dicts."""
     return [eval(f"dict({row})") for row in calls(table)]  # noqa: S307
