@@ -55,8 +55,8 @@ cuda.synchronize(); cuda.current_stream().synchronize()
 GOES_ON = calls("""
 (y * 2).sum(); y[3:5].t().reshape(-1); (y.shape, y.numel(), y.dtype, y.device, y.stride())
 y.add_(1); torch.where(y > 3, y, 0.0); y.masked_fill(y > 3, 0.0)
-y[torch.arange(3, device='cuda')]; y.to('cuda:1'); y.clone(); torch.zeros_like(y); cuda.Event().record()
-torch.ones(3, device='cuda:1').sum().item()
+y[torch.arange(3, device='cuda')]; y.to('cuda:1'); y.clone(); torch.zeros_like(y)
+cuda.Event().record(); torch.ones(3, device='cuda:1').sum().item()
 """)
 
 

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("two_t4")
 Stream, Event = cuda.Stream, cuda.Event
 NO_SUCH_DEVICE = calls("""
 cuda.Stream('cuda:2'); cuda.Stream(5); cuda.set_device(2); cuda.device(2)
-cuda.synchronize('cuda:7'); cuda.current_stream(2); torch.ones(1, device='cuda:2'); torch.ones(1).to('cuda:2')
-torch.ones(1).cuda(2)
+cuda.synchronize('cuda:7'); cuda.current_stream(2); torch.ones(1, device='cuda:2')
+torch.ones(1).to('cuda:2'); torch.ones(1).cuda(2)
 """)
 
 

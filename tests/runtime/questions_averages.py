@@ -3,6 +3,7 @@
 import numpy as np
 
 from .questions_optim import arrays
+from .tables import named
 
 # LBFGS
 
@@ -51,22 +52,15 @@ def searched(t, options):
 
 # Averages
 
-AVERAGES = {
-    "equal weights": lambda s, model: s.AveragedModel(model),
-    "equal weights, lists": lambda s, model: s.AveragedModel(
-        model, multi_avg_fn=s.get_swa_multi_avg_fn()
-    ),
-    "exponential": lambda s, model: s.AveragedModel(model, avg_fn=s.get_ema_avg_fn(0.9)),
-    "exponential, lists": lambda s, model: s.AveragedModel(
-        model, multi_avg_fn=s.get_ema_multi_avg_fn(0.9)
-    ),
-    "with buffers": lambda s, model: s.AveragedModel(
-        model, multi_avg_fn=s.get_ema_multi_avg_fn(0.9), use_buffers=True
-    ),
-    "of one's own": lambda s, model: s.AveragedModel(
-        model, avg_fn=lambda mean, now, count: (mean + now) / (count + 1), use_buffers=True
-    ),
-}
+# Of a model `m`; `s` is swa_utils.
+AVERAGES = named("""
+equal weights: s.AveragedModel(m)
+equal weights, lists: s.AveragedModel(m, multi_avg_fn=s.get_swa_multi_avg_fn())
+exponential: s.AveragedModel(m, avg_fn=s.get_ema_avg_fn(0.9))
+exponential, lists: s.AveragedModel(m, multi_avg_fn=s.get_ema_multi_avg_fn(0.9))
+with buffers: s.AveragedModel(m, multi_avg_fn=s.get_ema_multi_avg_fn(0.9), use_buffers=True)
+of one's own: s.AveragedModel(m, avg_fn=lambda a, b, n: (a + b) / (n + 1), use_buffers=True)
+""")
 
 
 def averaged(t, name):
@@ -77,7 +71,8 @@ def averaged(t, name):
     for p in net.parameters():
         p.data = t.tensor(rng.standard_normal(tuple(p.shape)))
     x, y = (t.tensor(rng.standard_normal((40, n))) for n in (3, 1))
-    mean, optimizer = AVERAGES[name](s, net), t.optim.SGD(net.parameters(), lr=0.1)
+    mean = eval(AVERAGES[name], {"s": s, "m": net})  # noqa: S307
+    optimizer = t.optim.SGD(net.parameters(), lr=0.1)
     scheduler = s.SWALR(optimizer, swa_lr=0.02, anneal_epochs=4)
     losses = []
     for step in range(9):

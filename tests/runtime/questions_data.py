@@ -1,12 +1,12 @@
 """Questions about loading data: batches, lengths, collation, samplers, and what is refused."""
 
-# ruff: noqa: ARG005  (every sample is a function of the library)
+# ruff: noqa: ARG005  (every source is a function of the library)
 
 from collections import OrderedDict, deque, namedtuple
 
 import numpy as np
 
-from .tables import calls, options_of
+from .tables import calls, named, options_of
 
 Point = namedtuple("Point", "x y")
 
@@ -65,38 +65,19 @@ batch_sampler=[[1]], sampler=[1]; batch_sampler=[[1]], drop_last=True
 batch_sampler=[[1]], batch_size=None; batch_size=None, drop_last=True; batch_size=0; batch_size=-3
 batch_size=1.5; batch_size=True; drop_last=1; sampler=[1]; shuffle=True; shuffle=False; sampler=[99]
 """)
-SAMPLES = {
-    "tensors": lambda torch: [torch.ones(2), torch.zeros(2)],
-    "other shapes": lambda torch: [torch.ones(2), torch.zeros(3)],
-    "arrays": lambda torch: [np.ones((2, 1), np.float32)] * 2,
-    "bytes": lambda torch: [b"a", b"b"],
-    "strings": lambda torch: ["a", "b"],
-    "array of strings": lambda torch: [np.array("a")],
-    "floats": lambda torch: [1.5, 2],
-    "ints": lambda torch: [1, 2],
-    "ints, then floats": lambda torch: [1, 2.5],
-    "bools": lambda torch: [True, False],
-    "float16": lambda torch: [np.float16(1), np.float16(2)],
-    "float64": lambda torch: [np.float64(1), np.float64(2)],
-    "int32": lambda torch: [np.int32(1), np.int32(2)],
-    "numpy bool": lambda torch: [np.bool_(1)],
-    "complex": lambda torch: [1j],
-    "tuples": lambda torch: [(1, "a"), (2, "b")],
-    "lists": lambda torch: [[1, 2.0], [3, 4.0]],
-    "uneven": lambda torch: [[1], [1, 2]],
-    "named": lambda torch: [Point(1, 2), Point(3, 4)],
-    "deque": lambda torch: [deque([1, 2]), deque([3, 4])],
-    "dict": lambda torch: [{"a": 1, "b": {"c": torch.ones(1)}}] * 3,
-    "ordered": lambda torch: [OrderedDict(b=1, a=2)] * 2,
-    "missing key": lambda torch: [{"a": 1}, {"b": 1}],
-    "extra key": lambda torch: [{"a": 1}, {"a": 2, "b": 1}],
-    "ranges": lambda torch: [range(3)] * 2,
-    "none": lambda torch: [None],
-    "set": lambda torch: [{1}],
-    "object": lambda torch: [Ellipsis],
-    "empty": lambda torch: [],
-    "empty dict": lambda torch: [{}],
-}
+# Samples of a batch, by name.
+SAMPLES = named("""
+tensors: [torch.ones(2), torch.zeros(2)]; other shapes: [torch.ones(2), torch.zeros(3)]
+arrays: [np.ones((2, 1), np.float32)] * 2; bytes: [b"a", b"b"]; strings: ["a", "b"]
+array of strings: [np.array("a")]; floats: [1.5, 2]; ints: [1, 2]; ints, then floats: [1, 2.5]
+bools: [True, False]; float16: [np.float16(1), np.float16(2)]
+float64: [np.float64(1), np.float64(2)]; int32: [np.int32(1), np.int32(2)]
+numpy bool: [np.bool_(1)]; complex: [1j]; tuples: [(1, "a"), (2, "b")]; lists: [[1, 2.0], [3, 4.0]]
+uneven: [[1], [1, 2]]; named: [Point(1, 2), Point(3, 4)]; deque: [deque([1, 2]), deque([3, 4])]
+dict: [{"a": 1, "b": {"c": torch.ones(1)}}] * 3; ordered: [OrderedDict(b=1, a=2)] * 2
+missing key: [{"a": 1}, {"b": 1}]; extra key: [{"a": 1}, {"a": 2, "b": 1}]; ranges: [range(3)] * 2
+none: [None]; set: [{1}]; object: [Ellipsis]; empty: []; empty dict: [{}]
+""")
 CODES = calls("""
 RandomSampler([1], replacement=1); RandomSampler([]); RandomSampler([1], num_samples=-1)
 len(RandomSampler(range(3), num_samples=7)); len(SubsetRandomSampler([1, 5]))
@@ -126,11 +107,16 @@ def counted(torch, question):
 
 
 def collated(torch, name):
-    return described(torch.utils.data.default_collate(SAMPLES[name](torch)))
+    return described(torch.utils.data.default_collate(_samples(torch, name)))
 
 
 def converted(torch, name):
-    return described(torch.utils.data.default_convert(SAMPLES[name](torch))[:1])
+    return described(torch.utils.data.default_convert(_samples(torch, name))[:1])
+
+
+def _samples(torch, name):
+    classes = {"Point": Point, "OrderedDict": OrderedDict, "deque": deque}
+    return eval(SAMPLES[name], classes | {"torch": torch, "np": np})  # noqa: S307
 
 
 def evaluated(torch, code):

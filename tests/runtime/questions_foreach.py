@@ -1,11 +1,11 @@
 """Questions about the `_foreach_` operators, and about what autocast does to operators."""
 
-# ruff: noqa: ARG005  (lambdas have the arguments they have)
-
 import numpy as np
 
 import tidy.runtime as rt
 from tidy.runtime.observe import autocast
+
+from .tables import named
 
 # Foreach operators
 
@@ -99,41 +99,22 @@ def promoted(t, question):
 # What autocast does to operators
 
 FLOATS = (4, 4)
-CALLS = {
-    "mm": lambda t, x: t.mm(x, x),
-    "bmm": lambda t, x: t.bmm(x[None], x[None]),
-    "addmm": lambda t, x: t.addmm(x, x, x),
-    "baddbmm": lambda t, x: t.baddbmm(x[None], x[None], x[None]),
-    "matmul": lambda t, x: t.matmul(x, x),
-    "linear": lambda t, x: t.nn.functional.linear(x, x),
-    "conv1d": lambda t, x: t.nn.functional.conv1d(x[None], x[:, :, None]),
-    "conv2d": lambda t, x: t.nn.functional.conv2d(x[None, None], x[None, None]),
-    "conv3d": lambda t, x: t.nn.functional.conv3d(x[None, None, None], x[None, None, None]),
-    "scaled_dot_product_attention": lambda t, x: t.nn.functional.scaled_dot_product_attention(
-        x[None], x[None], x[None]
-    ),
-    "prod": lambda t, x: t.prod(x),
-    **{
-        name: lambda t, x, name=name: getattr(t.nn.functional, name)(x.sigmoid(), x.sigmoid())
-        for name in (
-            "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
-            "binary_cross_entropy_with_logits"
-        ).split()
-    },
-    "nll_loss": lambda t, x: t.nn.functional.nll_loss(x, t.zeros(4, dtype=t.int64)),
-    "cross_entropy_loss": lambda t, x: t.nn.functional.cross_entropy(x, t.zeros(4, dtype=t.int64)),
-    "add": lambda t, x: x + x,
-    "mul": lambda t, x: x * x,
-    "exp": lambda t, x: x.exp(),
-    "sum": lambda t, x: x.sum(),
-    "mean": lambda t, x: x.mean(),
-    "softmax": lambda t, x: x.softmax(0),
-    "log_softmax": lambda t, x: x.log_softmax(0),
-    "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (4,)),
-    "pow": lambda t, x: x.pow(2),
-    "cumsum": lambda t, x: x.cumsum(0),
-    "norm": lambda t, x: x.norm(),
-}
+_LOSSES = (
+    "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
+    "binary_cross_entropy_with_logits"
+).split()
+# By the operator's name, of a matrix `x`.
+CALLS = named("""
+mm: t.mm(x, x); bmm: t.bmm(x[None], x[None]); addmm: t.addmm(x, x, x); matmul: t.matmul(x, x)
+baddbmm: t.baddbmm(x[None], x[None], x[None]); linear: F.linear(x, x)
+conv1d: F.conv1d(x[None], x[:, :, None]); conv2d: F.conv2d(x[None, None], x[None, None])
+conv3d: F.conv3d(x[None, None, None], x[None, None, None]); prod: t.prod(x)
+scaled_dot_product_attention: F.scaled_dot_product_attention(x[None], x[None], x[None])
+nll_loss: F.nll_loss(x, t.zeros(4, dtype=t.int64))
+cross_entropy_loss: F.cross_entropy(x, t.zeros(4, dtype=t.int64)); add: x + x; mul: x * x
+exp: x.exp(); sum: x.sum(); mean: x.mean(); softmax: x.softmax(0); log_softmax: x.log_softmax(0)
+layer_norm: F.layer_norm(x, (4,)); pow: x.pow(2); cumsum: x.cumsum(0); norm: x.norm()
+""") | {name: f"F.{name}(x.sigmoid(), x.sigmoid())" for name in _LOSSES}
 
 
 AUTOCAST = {f"{name} {low}": (name, low) for name in CALLS for low in (False, True)}
@@ -152,4 +133,5 @@ def lowers(t, question):
         return operand.dtype == rt.float16
     x = t.rand(FLOATS).to(t.bfloat16 if low else t.float32)
     with t.autocast("cpu", dtype=t.bfloat16):
-        return CALLS[name](t, x).dtype is t.bfloat16
+        out = eval(CALLS[name], {"t": t, "F": t.nn.functional, "x": x})  # noqa: S307
+    return out.dtype is t.bfloat16

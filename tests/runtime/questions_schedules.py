@@ -1,56 +1,48 @@
 """Questions about learning-rate schedulers: the same rates, and the same states."""
 
-# ruff: noqa: ARG005  (lambdas have the arguments they have)
+# ruff: noqa: E501  (a row a scheduler)
 
 import numpy as np
 
-SCHEDULES = {
-    "step": lambda s, o: s.StepLR(o, 4, gamma=0.5),
-    "milestones": lambda s, o: s.MultiStepLR(o, milestones=[0, 3, 3, 11], gamma=0.3),
-    "constant": lambda s, o: s.ConstantLR(o, factor=0.25, total_iters=7),
-    "linear": lambda s, o: s.LinearLR(o, 0.1, end_factor=0.8, total_iters=9),
-    "exponential": lambda s, o: s.ExponentialLR(o, 0.9),
-    "cosine": lambda s, o: s.CosineAnnealingLR(o, 7, eta_min=0.01),
-    "lambda": lambda s, o: s.LambdaLR(o, lambda t: 1 / (1 + t)),
-    "lambdas": lambda s, o: s.LambdaLR(o, [lambda t: 0.9**t, lambda t: 1.0]),
-    "one cycle": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=31),
-    "one cycle, linear": lambda s, o: s.OneCycleLR(
-        o, [0.5, 1.0], epochs=4, steps_per_epoch=8, anneal_strategy="linear", pct_start=0.4
-    ),
-    "one cycle, three phases": lambda s, o: s.OneCycleLR(
-        o, 0.5, total_steps=31, three_phase=True, base_momentum=0.8, max_momentum=0.9
-    ),
-    "sequence": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.1, total_iters=5), s.CosineAnnealingLR(o, 10), s.StepLR(o, 3)], [5, 15]
-    ),
-    "polynomial": lambda s, o: s.PolynomialLR(o, total_iters=9, power=2.0),
-    "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 7, eta_min=0.01),
-    "longer restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2),
-    "triangles": lambda s, o: s.CyclicLR(o, 0.1, 0.5, step_size_up=4),
-    "lower triangles": lambda s, o: s.CyclicLR(
-        o, [0.1, 0.2], [0.5, 0.6], 3, 5, "triangular2", base_momentum=0.7, max_momentum=0.95
-    ),
-    "decaying triangles": lambda s, o: s.CyclicLR(
-        o, 0.1, 0.5, 4, mode="exp_range", gamma=0.95, cycle_momentum=False
-    ),
-    "own triangles": lambda s, o: s.CyclicLR(
-        o, 0.1, 0.5, 5, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations"
-    ),
-    "two": lambda s, o: (s.LinearLR(o, 0.1, total_iters=5), s.ExponentialLR(o, 0.9)),
-    "two more": lambda s, o: (s.StepLR(o, 3), s.CosineAnnealingLR(o, 6)),
-}
+from .tables import named
+
+# Of an optimizer `o`, by names of their own; `s` is lr_scheduler.
+SCHEDULES = named("""
+step: s.StepLR(o, 4, gamma=0.5); milestones: s.MultiStepLR(o, milestones=[0, 3, 3, 11], gamma=0.3)
+constant: s.ConstantLR(o, factor=0.25, total_iters=7)
+linear: s.LinearLR(o, 0.1, end_factor=0.8, total_iters=9); exponential: s.ExponentialLR(o, 0.9)
+cosine: s.CosineAnnealingLR(o, 7, eta_min=0.01); lambda: s.LambdaLR(o, lambda t: 1 / (1 + t))
+lambdas: s.LambdaLR(o, [lambda t: 0.9**t, lambda t: 1.0])
+one cycle: s.OneCycleLR(o, 0.5, total_steps=31)
+one cycle, linear: s.OneCycleLR(o, [0.5, 1.0], epochs=4, steps_per_epoch=8, anneal_strategy='linear', pct_start=0.4)
+one cycle, three phases: s.OneCycleLR(o, 0.5, total_steps=31, three_phase=True, base_momentum=0.8, max_momentum=0.9)
+sequence: s.SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=5), s.CosineAnnealingLR(o, 10), s.StepLR(o, 3)], [5, 15])
+polynomial: s.PolynomialLR(o, total_iters=9, power=2.0)
+restarts: s.CosineAnnealingWarmRestarts(o, 7, eta_min=0.01)
+longer restarts: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2)
+triangles: s.CyclicLR(o, 0.1, 0.5, step_size_up=4)
+lower triangles: s.CyclicLR(o, [0.1, 0.2], [0.5, 0.6], 3, 5, 'triangular2', base_momentum=0.7, max_momentum=0.95)
+decaying triangles: s.CyclicLR(o, 0.1, 0.5, 4, mode='exp_range', gamma=0.95, cycle_momentum=False)
+own triangles: s.CyclicLR(o, 0.1, 0.5, 5, scale_fn=lambda x: 1 / (1 + x), scale_mode='iterations')
+two: (s.LinearLR(o, 0.1, total_iters=5), s.ExponentialLR(o, 0.9))
+two more: (s.StepLR(o, 3), s.CosineAnnealingLR(o, 6))
+""")
+
+
+def _made(t, name, optimizer):
+    """A tuple of schedulers."""
+    made = eval(SCHEDULES[name], {"s": t.optim.lr_scheduler, "o": optimizer})  # noqa: S307
+    return made if isinstance(made, tuple) else (made,)
 
 
 def scheduled(t, question):
     """The groups' rates and momenta over 30 steps; at `stop`, the state goes to a new scheduler."""
     name, optimizer_name, stop = question
-    make = SCHEDULES[name]
 
     def fresh():
         groups = [{"params": [t.zeros(1)]}, {"params": [t.zeros(2)], "lr": 0.3}]
         optimizer = getattr(t.optim, optimizer_name)(groups, lr=0.2)
-        made = make(t.optim.lr_scheduler, optimizer)
-        return optimizer, made if isinstance(made, tuple) else (made,)
+        return optimizer, _made(t, name, optimizer)
 
     optimizer, schedulers = fresh()
     seen = []
@@ -83,9 +75,9 @@ def state_of_scheduler(t, name):
     """What a scheduler keeps, as far as it says how the rates go on, after a step."""
     groups = [{"params": [t.zeros(1)]}, {"params": [t.zeros(2)], "lr": 0.3}]
     optimizer = t.optim.SGD(groups, lr=0.2)
-    made = SCHEDULES[name](t.optim.lr_scheduler, optimizer)
+    made = _made(t, name, optimizer)
     optimizer.step()
-    state = (made[0] if isinstance(made, tuple) else made).state_dict()
+    state = made[0].state_dict()
     return [[key, state[key]] for key in KEPT if key in state], "_schedulers" in state
 
 
