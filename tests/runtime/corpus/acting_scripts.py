@@ -31,9 +31,8 @@ def drawn(stream, probs):
     return int(np.searchsorted(np.cumsum(probs), stream.random() * 0.999))
 
 
-def reinforce(torch):
+def reinforce(torch, nn, F):
     """Log-probabilities of an episode's actions, by normalised returns."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     world, stream = Pole(90), np.random.default_rng(91)
 
     class Policy(nn.Module):
@@ -71,9 +70,8 @@ def reinforce(torch):
         yield 3 + stepped(torch.cat(loss).sum(), optimizer)
 
 
-def advantage_actor_critic(torch):
+def advantage_actor_critic(torch, nn, F):
     """Several worlds side by side, bootstrapped returns, an entropy term."""
-    nn = torch.nn
     worlds, stream = [Pole(100 + n) for n in range(4)], np.random.default_rng(92)
 
     class ActorCritic(nn.Module):
@@ -120,9 +118,8 @@ def advantage_actor_critic(torch):
         yield stepped(loss, optimizer, clip=clip)
 
 
-def deep_q(torch):
+def deep_q(torch, nn, F):
     """Double Q-learning with replay, a target net and duelling heads."""
-    nn = torch.nn
     world, stream = Pole(93), np.random.default_rng(94)
     memory = deque(maxlen=200)
 
@@ -170,9 +167,8 @@ def deep_q(torch):
         yield told
 
 
-def proximal_policy(torch):
+def proximal_policy(torch, nn, F):
     """Advantages by exponential averages, clipped ratios, a few epochs over each rollout."""
-    nn = torch.nn
     world, stream = Pole(95), np.random.default_rng(96)
     actor = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2))
     critic = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
@@ -211,14 +207,13 @@ def proximal_policy(torch):
                 ratio * gain[rows], torch.clamp(ratio, 1 - 0.2, 1 + 0.2) * gain[rows]
             )
             loss = -surrogate.mean() - 0.01 * policy.entropy().mean()
-            loss = loss + 0.5 * nn.functional.mse_loss(critic(x[rows]).flatten(), wanted[rows])
+            loss = loss + 0.5 * F.mse_loss(critic(x[rows]).flatten(), wanted[rows])
             total += stepped(loss, optimizer, clip=clip)
         yield total
 
 
-def soft_actor_critic(torch):
+def soft_actor_critic(torch, nn, F):
     """Squashed normal actions, two critics that lag behind, a temperature that is learned."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(97)
 
     def net(inputs, outputs):

@@ -22,9 +22,8 @@ def rows_of_text(seed, batch, length):
     return len(alphabet), rows()
 
 
-def nano_gpt(torch):
+def nano_gpt(torch, nn, F):
     """Blocks with a mask in a buffer, tied embeddings, groups by decay, warm-up and cosine."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     symbols, rows = rows_of_text(40, 6, 16)
     stream = np.random.default_rng(41)
 
@@ -103,9 +102,8 @@ def nano_gpt(torch):
         yield loss.item()
 
 
-def llama_like(torch):
+def llama_like(torch, nn, F):
     """Rotary positions, grouped queries, RMS norms, SwiGLU; decoded with a cache in between."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     symbols, rows = rows_of_text(42, 4, 12)
 
     class RMSNorm(nn.Module):
@@ -178,9 +176,8 @@ def llama_like(torch):
         yield stepped(loss, optimizer)
 
 
-def mixture_of_experts(torch):
+def mixture_of_experts(torch, nn, F):
     """Tokens go to their two best experts, with a loss that keeps the experts equally busy."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     symbols, rows = rows_of_text(43, 4, 10)
 
     class SparseMoE(nn.Module):

@@ -5,9 +5,8 @@ import numpy as np
 from .common import batches, blobs, digits, dropout, floats, shapes, stepped
 
 
-def blitz_classifier(torch):
+def blitz_classifier(torch, nn, F):
     """The first convolutional net of many: two convolutions and three linear layers."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(20)
     images, labels = shapes(stream, 96, 10)
     images = np.repeat(images, 3, axis=1) * stream.uniform(0.5, 1, (96, 3, 1, 1))
@@ -41,9 +40,8 @@ def blitz_classifier(torch):
         running *= i % 5 != 4
 
 
-def digits_with_dropout(torch):
+def digits_with_dropout(torch, nn, F):
     """Log-probabilities, dropout, Adadelta with a falling rate, and tests in between."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(21)
     images, labels = digits(stream, 128)
     test_images, test_labels = digits(stream, 40)
@@ -82,9 +80,8 @@ def digits_with_dropout(torch):
         yield told
 
 
-def transfer_by_freezing(torch):
+def transfer_by_freezing(torch, nn, F):
     """A body learned on one task is frozen, and a new head on it learns another."""
-    nn = torch.nn
     stream = np.random.default_rng(22)
     images, kinds = shapes(stream, 90)
     _, sides = np.unique(images[:, 0].sum(2).argmax(1) > 3, return_inverse=True)
@@ -112,9 +109,8 @@ def transfer_by_freezing(torch):
         optimizer = torch.optim.SGD(learned, lr=0.02, momentum=0.9, nesterov=True)
 
 
-def distilled(torch):
+def distilled(torch, nn, F):
     """A small net learns from the softened answers of a larger one."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     points, labels = blobs(np.random.default_rng(23), 5, 96, 10, spread=2.0)
     teacher = nn.Sequential(nn.Linear(10, 48), nn.GELU(), nn.Linear(48, 48), nn.GELU())
     teacher.append(nn.Linear(48, 5))
@@ -141,9 +137,8 @@ def distilled(torch):
         yield stepped(loss, optimizer)
 
 
-def adversarial_examples(torch):
+def adversarial_examples(torch, nn, F):
     """Training on images moved against the classifier, by the sign of the input's gradient."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images, labels = shapes(np.random.default_rng(24), 96)
     model = nn.Sequential(
         nn.Conv2d(1, 8, 3, stride=2, padding=1), nn.GroupNorm(4, 8), nn.LeakyReLU(0.1),
@@ -162,9 +157,8 @@ def adversarial_examples(torch):
         yield stepped(loss, optimizer, scheduler)
 
 
-def domain_adversarial(torch):
+def domain_adversarial(torch, nn, F):
     """A gradient that is turned around makes features that two domains share."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(25)
     points, labels = blobs(stream, 3, 64, 6)
     shifted = points @ np.linalg.qr(stream.normal(size=(6, 6)))[0] + 0.5

@@ -7,9 +7,8 @@ import numpy as np
 from .common import floats, moons, stepped
 
 
-def coupled_flow(torch):
+def coupled_flow(torch, nn, F):
     """RealNVP: affine couplings by alternate masks, and the logarithms of their determinants."""
-    nn = torch.nn
     stream = np.random.default_rng(80)
 
     class Coupling(nn.Module):
@@ -37,9 +36,8 @@ def coupled_flow(torch):
         yield stepped(-(base.log_prob(z) + log_det).mean(), optimizer)
 
 
-def masked_autoregressive(torch):
+def masked_autoregressive(torch, nn, F):
     """Layers whose masked weights let each output see only the inputs before it."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(81)
 
     class MaskedLinear(nn.Linear):
@@ -68,9 +66,8 @@ def masked_autoregressive(torch):
         yield stepped((0.5 * u.square() + log_std).sum(1).mean(), optimizer, scheduler)
 
 
-def denoising_diffusion(torch):
+def denoising_diffusion(torch, nn, F):
     """Noise is predicted from a noisy image and the sines of its time; a short sampling between."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(82)
     steps = 20
     betas = torch.linspace(1e-3, 0.3, steps)
@@ -122,9 +119,8 @@ def denoising_diffusion(torch):
         yield told + drawn
 
 
-def flow_matching(torch):
+def flow_matching(torch, nn, F):
     """A field of velocities along straight lines from noise to data, and where it leads."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(83)
     field = nn.Sequential(nn.Linear(3, 32), nn.ELU(), nn.Linear(32, 32), nn.ELU(), nn.Linear(32, 2))
     optimizer = torch.optim.Adam(field.parameters(), lr=1e-2)
@@ -142,9 +138,8 @@ def flow_matching(torch):
         yield told + 0.1 * torch.cdist(x, x1).min(dim=1).values.mean().item()
 
 
-def score_matched(torch):
+def score_matched(torch, nn, F):
     """The score of noisy data, as the gradient of an energy, so that it is differentiated twice."""
-    nn = torch.nn
     stream = np.random.default_rng(84)
     energy = nn.Sequential(nn.Linear(2, 24), nn.Softplus(beta=2), nn.Linear(24, 1))
     optimizer = torch.optim.SGD(energy.parameters(), lr=0.01, momentum=0.9, dampening=0.1)
@@ -157,9 +152,8 @@ def score_matched(torch):
         yield stepped((slope - floats(torch, noise / 0.4)).square().sum(1).mean(), optimizer)
 
 
-def boltzmann_machine(torch):
+def boltzmann_machine(torch, nn, F):
     """Contrastive divergence: no graph at all, only products, sigmoids and draws."""
-    nn = torch.nn
     stream = np.random.default_rng(85)
     patterns = stream.integers(0, 2, (4, 16))
 
@@ -171,7 +165,7 @@ def boltzmann_machine(torch):
             self.h_bias = nn.Parameter(torch.zeros(hidden))
 
         def free_energy(self, v):
-            hidden = nn.functional.softplus(nn.functional.linear(v, self.W, self.h_bias)).sum(1)
+            hidden = F.softplus(F.linear(v, self.W, self.h_bias)).sum(1)
             return (-hidden - v.mv(self.v_bias)).mean()
 
     def drawn(p):

@@ -7,9 +7,8 @@ import numpy as np
 from .common import floats, shapes, stepped
 
 
-def dcgan(torch):
+def dcgan(torch, nn, F):
     """Convolutions both ways, weights drawn by `apply`, labels of ones and zeros."""
-    nn = torch.nn
     stream = np.random.default_rng(60)
     real_images = np.tanh(shapes(stream, 64)[0] * 2 - 1)
 
@@ -53,9 +52,8 @@ def dcgan(torch):
         yield (err_real + err_fake + err_g).item()
 
 
-def wasserstein_clipped(torch):
+def wasserstein_clipped(torch, nn, F):
     """A critic within a box of weights makes five steps for each of the generator."""
-    nn = torch.nn
     stream = np.random.default_rng(61)
     generator = nn.Sequential(nn.Linear(4, 24), nn.ReLU(), nn.Linear(24, 2))
     critic = nn.Sequential(nn.Linear(2, 24), nn.LeakyReLU(0.2), nn.Linear(24, 1))
@@ -84,9 +82,8 @@ def wasserstein_clipped(torch):
         yield 1 + lost
 
 
-def wasserstein_with_penalty(torch):
+def wasserstein_with_penalty(torch, nn, F):
     """The critic's gradient at points between real and made has a norm of about one."""
-    nn = torch.nn
     stream = np.random.default_rng(62)
     images = shapes(stream, 48)[0]
     generator = nn.Sequential(
@@ -125,9 +122,8 @@ def wasserstein_with_penalty(torch):
         yield 2 + lost + stepped(loss_g, opt_g)
 
 
-def least_squares_by_class(torch):
+def least_squares_by_class(torch, nn, F):
     """Both players are told the class; squares in place of logarithms; two speeds of learning."""
-    nn = torch.nn
     stream = np.random.default_rng(63)
 
     class Generator(nn.Module):
@@ -170,9 +166,8 @@ def least_squares_by_class(torch):
         yield d_loss.item() + stepped(loss_of(discriminator(made, labels), valid), opt_g)
 
 
-def there_and_back(torch):
+def there_and_back(torch, nn, F):
     """Two generators between two kinds of images, which have to come back to where they were."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(64)
     images, which = shapes(stream, 90)
     one, two = images[which == 0][:20], 1 - images[which == 2][:20]

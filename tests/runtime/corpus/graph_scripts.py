@@ -15,9 +15,8 @@ def communities(seed, nodes=30, groups=3):
     return edges, group, stream.normal(size=(nodes, 8)) + np.eye(groups, 8)[group]
 
 
-def graph_convolution(torch):
+def graph_convolution(torch, nn, F):
     """Two layers on a normalised, sparse adjacency; few nodes have labels."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     edges, group, features = communities(110)
     x, y = floats(torch, features), torch.tensor(group)
     adjacency = torch.zeros(30, 30)
@@ -61,9 +60,8 @@ def graph_convolution(torch):
         yield told + 1 - right.item() / len(held)
 
 
-def graph_attention(torch):
+def graph_attention(torch, nn, F):
     """Heads that weigh neighbours: a softmax over the edges into each node, by scattering."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     edges, group, features = communities(111)
     x, y = floats(torch, features), torch.tensor(group)
     loops = np.arange(30)
@@ -100,9 +98,8 @@ def graph_attention(torch):
         yield stepped(loss, optimizer)
 
 
-def sampled_neighbours(torch):
+def sampled_neighbours(torch, nn, F):
     """GraphSAGE: means over a few sampled neighbours, joined to the node's own, normalised."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     edges, group, features = communities(112)
     stream = np.random.default_rng(113)
     near = [np.append(edges[1][edges[0] == node], node) for node in range(30)]
@@ -128,9 +125,8 @@ def sampled_neighbours(torch):
         yield stepped(F.cross_entropy(model(x, samples), y), optimizer)
 
 
-def messages_in_molecules(torch):
+def messages_in_molecules(torch, nn, F):
     """A batch of graphs in one: messages along edges, a GRU per node, a sum per graph."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(114)
 
     class MessagePassing(nn.Module):
@@ -170,9 +166,8 @@ def messages_in_molecules(torch):
         yield stepped(F.l1_loss(said, floats(torch, wanted)), optimizer)
 
 
-def predicted_links(torch):
+def predicted_links(torch, nn, F):
     """A graph autoencoder: edges are told from pairs that are none by products of embeddings."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     edges, _, features = communities(115)
     stream = np.random.default_rng(116)
     x, real = floats(torch, features), torch.tensor(edges)

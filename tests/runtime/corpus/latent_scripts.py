@@ -7,9 +7,8 @@ import numpy as np
 from .common import batches, floats, shapes, stepped
 
 
-def denoising_autoencoder(torch):
+def denoising_autoencoder(torch, nn, F):
     """Layers of falling and rising width; the input is noisy, the target is not."""
-    nn = torch.nn
     stream = np.random.default_rng(70)
     images = shapes(stream, 96)[0].clip(0, 1).reshape(96, 64)
 
@@ -42,9 +41,8 @@ def denoising_autoencoder(torch):
         yield loss.item()
 
 
-def unpooling_autoencoder(torch):
+def unpooling_autoencoder(torch, nn, F):
     """Pooling remembers where its maxima were, and unpooling puts them back there."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images = shapes(np.random.default_rng(71), 60)[0]
 
     class Net(nn.Module):
@@ -71,9 +69,8 @@ def unpooling_autoencoder(torch):
         yield stepped(F.huber_loss(model(x), x, delta=0.5), optimizer)
 
 
-def variational(torch):
+def variational(torch, nn, F):
     """The plain one: means and log-variances, Bernoulli pixels, sums over a batch."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(72)
     images = (shapes(stream, 80)[0].reshape(80, 64) > 0.5).astype(float)
 
@@ -101,9 +98,8 @@ def variational(torch):
         yield stepped(bce + kld, optimizer) / len(x)
 
 
-def conditional_beta(torch):
+def conditional_beta(torch, nn, F):
     """Convolutions, told the class; distributions as objects; the KL term is warmed up."""
-    nn = torch.nn
     D = torch.distributions  # noqa: N806
     stream = np.random.default_rng(73)
     images, labels = shapes(stream, 72)
@@ -125,7 +121,7 @@ def conditional_beta(torch):
         def forward(self, x, label):
             told = self.classes(label)
             mean, raw = self.to_latent(torch.hstack([self.encode(x), told])).chunk(2, 1)
-            posterior = D.Independent(D.Normal(mean, nn.functional.softplus(raw)), 1)
+            posterior = D.Independent(D.Normal(mean, F.softplus(raw)), 1)
             noise = floats(torch, stream.normal(size=tuple(mean.shape)))
             z = posterior.mean + posterior.stddev * noise
             pixels = self.to_image(torch.hstack([z, told]))
@@ -142,9 +138,8 @@ def conditional_beta(torch):
         yield 100 + stepped((-likelihood.log_prob(x) + beta * kl).mean(), optimizer)
 
 
-def quantised(torch):
+def quantised(torch, nn, F):
     """The nearest entry of a codebook passes gradients straight; half of the book is averaged."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images = shapes(np.random.default_rng(74), 64)[0]
 
     class VectorQuantizer(nn.Module):
@@ -186,9 +181,8 @@ def quantised(torch):
         yield recon.item() + 1e-3 * spread.item()
 
 
-def of_choices(torch):
+def of_choices(torch, nn, F):
     """Latent choices relaxed by Gumbel noise, with a temperature that falls."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(75)
     images = (shapes(stream, 64)[0].reshape(64, 64) > 0.5).astype(float)
     encoder = nn.Sequential(nn.Linear(64, 32), nn.Softsign(), nn.Linear(32, 5 * 4))

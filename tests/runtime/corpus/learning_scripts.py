@@ -8,9 +8,8 @@ import numpy as np
 from .common import batches, blobs, floats, stepped
 
 
-def learned_to_adapt(torch):
+def learned_to_adapt(torch, nn, F):
     """MAML: an inner step of descent is part of the graph that the outer loss goes through."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(170)
     net = nn.Sequential(nn.Linear(1, 20), nn.Tanh(), nn.Linear(20, 1))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
@@ -37,9 +36,8 @@ def learned_to_adapt(torch):
         yield stepped(outer, optimizer)
 
 
-def rate_by_hypergradient(torch):
+def rate_by_hypergradient(torch, nn, F):
     """The learning rates of each weight are learned, by the gradient of the next batch's loss."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     points, labels = blobs(np.random.default_rng(171), 3, 90, 5, spread=2.0)
     w, b = torch.randn(3, 5) * 0.1, torch.zeros(3)
     log_rates = [torch.full((), -3.0).requires_grad_() for _ in range(2)]
@@ -59,9 +57,8 @@ def rate_by_hypergradient(torch):
         yield stepped(after, optimizer, clip=clip)
 
 
-def weights_in_doubt(torch):
+def weights_in_doubt(torch, nn, F):
     """Bayes by backprop: weights are normal, drawn anew each step, held to a mixed prior."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     Normal = torch.distributions.Normal  # noqa: N806
     stream = np.random.default_rng(172)
     x = floats(torch, np.linspace(-1, 1, 40)[:, None])
@@ -95,9 +92,8 @@ def weights_in_doubt(torch):
         yield 100 + stepped(total, optimizer)
 
 
-def mixture_of_densities(torch):
+def mixture_of_densities(torch, nn, F):
     """Several answers for one question: weights, means and widths of normal parts."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(173)
 
     class MDN(nn.Module):
@@ -121,9 +117,8 @@ def mixture_of_densities(torch):
         yield stepped(-torch.logsumexp(log_pi + parts, dim=-1).mean(), optimizer)
 
 
-def accumulated_and_checkpointed(torch):
+def accumulated_and_checkpointed(torch, nn, F):
     """Four small batches make a step; blocks are computed again in the backward; hooks count."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     checkpoint = torch.utils.checkpoint.checkpoint
     points, labels = blobs(np.random.default_rng(174), 4, 96, 8, spread=2.5)
     blocks = nn.ModuleList(
@@ -154,9 +149,8 @@ def accumulated_and_checkpointed(torch):
         yield total + 0.01 * norm.item() + 0.1 * sum(seen[-4:])
 
 
-def averaged_weights(torch):
+def averaged_weights(torch, nn, F):
     """A mean of late weights, with a rate that turns constant and statistics taken anew."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     swa = torch.optim.swa_utils
     points, labels = blobs(np.random.default_rng(175), 3, 60, 6, spread=2.0)
     x_all, y_all = floats(torch, points), torch.tensor(labels)
@@ -183,9 +177,8 @@ def averaged_weights(torch):
             yield F.cross_entropy(average(x_all), y_all).item()
 
 
-def tasks_weighed_and_pruned(torch):
+def tasks_weighed_and_pruned(torch, nn, F):
     """Two tasks weighed by learned doubt; the smallest weights are cut, and stay cut."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(176)
     points, labels = blobs(stream, 3, 72, 8)
     sums = points[:, :3].sum(1) / 4
@@ -210,9 +203,8 @@ def tasks_weighed_and_pruned(torch):
         yield 5 + stepped(loss, optimizer) + (1 - mask).mean().item()
 
 
-def learned_by_every_optimizer(torch):
+def learned_by_every_optimizer(torch, nn, F):
     """The same small net by each optimizer, side by side, with decay and options that are rare."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     optim = torch.optim
     points, labels = blobs(np.random.default_rng(177), 3, 60, 5, spread=1.5)
     x, y = floats(torch, points), torch.tensor(labels)
@@ -239,9 +231,9 @@ def learned_by_every_optimizer(torch):
         yield total
 
 
-def ensemble_of_functions(torch):
+def ensemble_of_functions(torch, nn, F):
     """Several nets trained at once: their weights stacked, gradients by torch.func, one map."""
-    nn, F, func = torch.nn, torch.nn.functional, torch.func  # noqa: N806
+    func = torch.func
     points, labels = blobs(np.random.default_rng(190), 3, 90, 5, spread=2.0)
     nets = [nn.Sequential(nn.Linear(5, 12), nn.ReLU(), nn.Linear(12, 3)) for _ in range(3)]
     yield nets
@@ -259,9 +251,9 @@ def ensemble_of_functions(torch):
         yield losses.mean().item()
 
 
-def mixture_of_targets(torch):
+def mixture_of_targets(torch, nn, F):
     """A mixture density net for values with two branches."""
-    nn, D = torch.nn, torch.distributions  # noqa: N806
+    D = torch.distributions  # noqa: N806
     stream = np.random.default_rng(191)
     net = nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 9))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
@@ -270,6 +262,6 @@ def mixture_of_targets(torch):
         x = stream.uniform(-2, 2, (40, 1))
         y = np.sin(x[:, 0]) * stream.choice([-1, 1], 40) + stream.normal(size=40) * 0.1
         share, loc, spread = net(floats(torch, x)).chunk(3, -1)
-        parts = D.Normal(loc, nn.functional.softplus(spread) + 0.05)
+        parts = D.Normal(loc, F.softplus(spread) + 0.05)
         mixture = D.MixtureSameFamily(D.Categorical(logits=share), parts)
         yield 3 + stepped(-mixture.log_prob(floats(torch, y)).mean(), optimizer)

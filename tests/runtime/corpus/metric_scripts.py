@@ -5,9 +5,8 @@ import numpy as np
 from .common import batches, blobs, floats, shapes, stepped
 
 
-def siamese(torch):
+def siamese(torch, nn, F):
     """One net looks at both images; pairs alike come together, others to a margin."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(120)
     images, kinds = shapes(stream, 60)
 
@@ -37,9 +36,8 @@ def siamese(torch):
         yield stepped(loss, optimizer)
 
 
-def hard_triplets(torch):
+def hard_triplets(torch, nn, F):
     """The farthest of a class and the nearest of the others are mined in each batch."""
-    nn = torch.nn
     points, labels = blobs(np.random.default_rng(121), 4, 96, 8, spread=2.0)
     net = nn.Sequential(nn.Linear(8, 24), nn.PReLU(24), nn.Linear(24, 6))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, maximize=False)
@@ -55,9 +53,8 @@ def hard_triplets(torch):
         yield stepped(torch.relu(farthest - nearest + 1.0).mean(), optimizer)
 
 
-def contrasted_views(torch):
+def contrasted_views(torch, nn, F):
     """SimCLR: two views of each image find each other among all, at a temperature."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(122)
     images = shapes(stream, 64)[0]
     encoder = nn.Sequential(
@@ -83,9 +80,8 @@ def contrasted_views(torch):
         yield stepped(F.cross_entropy(similarity, labels), optimizer, scheduler)
 
 
-def angles_with_margin(torch):
+def angles_with_margin(torch, nn, F):
     """ArcFace: classes are directions, and the true one is made harder by an angle."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     points, labels = blobs(np.random.default_rng(123), 5, 80, 6)
 
     class ArcMargin(nn.Module):
@@ -112,9 +108,8 @@ def angles_with_margin(torch):
         yield stepped(F.cross_entropy(margin(body(x), y), y), optimizer)
 
 
-def prototypes(torch):
+def prototypes(torch, nn, F):
     """Each episode has new classes; queries go to the nearest mean of a few examples."""
-    nn = torch.nn
     stream = np.random.default_rng(124)
     mixing = stream.normal(size=(4, 12))
     net = nn.Sequential(nn.Linear(12, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 8))
@@ -132,9 +127,8 @@ def prototypes(torch):
         yield stepped(-told.gather(2, which).mean(), optimizer)
 
 
-def factorised_ratings(torch):
+def factorised_ratings(torch, nn, F):
     """Users and items as vectors with biases, by SGD with decay."""
-    nn = torch.nn
     stream = np.random.default_rng(125)
     users, items = stream.integers(0, 30, 300), stream.integers(0, 20, 300)
     tastes, kinds = stream.normal(size=(30, 3)), stream.normal(size=(20, 3))
@@ -161,9 +155,8 @@ def factorised_ratings(torch):
         yield stepped(loss_of(model(user, item), rating), optimizer)
 
 
-def clicks_from_bags(torch):
+def clicks_from_bags(torch, nn, F):
     """DLRM: bags of categories, dense features, all products of pairs; Adagrad on sparse rows."""
-    nn = torch.nn
     stream = np.random.default_rng(126)
 
     class DLRM(nn.Module):
@@ -199,9 +192,8 @@ def clicks_from_bags(torch):
         yield stepped(loss_of(said, floats(torch, clicked)), optimizer)
 
 
-def wide_and_deep(torch):
+def wide_and_deep(torch, nn, F):
     """Crossed columns for what is remembered, a deep net for the rest, a factorisation between."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(127)
     fields = stream.integers(0, 6, (200, 3))
     numbers = stream.normal(size=(200, 4))

@@ -5,9 +5,8 @@ import numpy as np
 from .common import floats, stepped
 
 
-def neural_ode(torch):
+def neural_ode(torch, nn, F):
     """A field is integrated by Runge and Kutta's method, and fitted to a spiral."""
-    nn = torch.nn
     stream = np.random.default_rng(160)
 
     def field_of(y):
@@ -42,9 +41,8 @@ def neural_ode(torch):
         yield 1e3 * stepped((integrated(field, start, 5, 0.05) - wanted).abs().mean(), optimizer)
 
 
-def heat_equation(torch):
+def heat_equation(torch, nn, F):
     """Physics-informed: the second derivative in space against the first in time, and the edges."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(161)
 
     class PINN(nn.Module):
@@ -82,9 +80,8 @@ def heat_equation(torch):
         yield stepped(residual.square().mean() + 5 * start + edges, optimizer, scheduler)
 
 
-def hamiltonian_net(torch):
+def hamiltonian_net(torch, nn, F):
     """An energy whose gradient, turned by a right angle, is how a pendulum moves."""
-    nn = torch.nn
     stream = np.random.default_rng(162)
 
     class HNN(nn.Module):
@@ -124,7 +121,7 @@ def hamiltonian_net(torch):
         yield loss.item() + drift
 
 
-def simulated_springs(torch):
+def simulated_springs(torch, nn, F):
     """Stiffness and damping are found by descent through a simulation of masses in a row."""
     stream = np.random.default_rng(163)
     nodes = 6
@@ -136,7 +133,7 @@ def simulated_springs(torch):
         for _ in range(12):
             stretch = position[:, 1:] - position[:, :-1]
             pull = k * stretch
-            force = torch.nn.functional.pad(pull, (0, 1)) - torch.nn.functional.pad(pull, (1, 0))
+            force = F.pad(pull, (0, 1)) - F.pad(pull, (1, 0))
             velocity = velocity + 0.1 * (force - c * velocity)
             position = position + 0.1 * velocity
             path.append(position)
@@ -149,4 +146,4 @@ def simulated_springs(torch):
         start = floats(torch, stream.normal(size=(4, nodes)))
         wanted = simulated(true_k, torch.tensor(0.1), start)
         said = simulated(log_k.exp(), damping.abs(), start)
-        yield stepped(torch.nn.functional.huber_loss(said, wanted, reduction="sum") / 4, optimizer)
+        yield stepped(F.huber_loss(said, wanted, reduction="sum") / 4, optimizer)

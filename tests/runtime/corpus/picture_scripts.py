@@ -5,9 +5,8 @@ import numpy as np
 from .common import batches, floats, shapes, stepped
 
 
-def straightened(torch):
+def straightened(torch, nn, F):
     """A spatial transformer turns its input before it classifies; rotations come from numpy."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(140)
     images, labels = shapes(stream, 60, 10)
 
@@ -44,9 +43,8 @@ def straightened(torch):
         yield stepped(F.cross_entropy(net(seen), y), optimizer)
 
 
-def detected_boxes(torch):
+def detected_boxes(torch, nn, F):
     """Anchors are matched to a box by overlap; classes and offsets are learned on the matches."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(141)
     centre = (torch.arange(4) + 0.5).repeat(4, 1) * 3
     anchors = torch.stack([centre.flatten(), centre.t().flatten()], 1)
@@ -85,9 +83,8 @@ def detected_boxes(torch):
         yield stepped(place + scores[positive | hard].sum() / count.sum(), optimizer)
 
 
-def painted_in_a_style(torch):
+def painted_in_a_style(torch, nn, F):
     """The image is learned, with a closure: features of one picture, Gram matrices of another."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(142)
     content, style = (floats(torch, a) for a in shapes(stream, 2, 12)[0][:, None])
     body = nn.Sequential(
@@ -131,9 +128,8 @@ def painted_in_a_style(torch):
         yield optimizer.step(closure).item()
 
 
-def image_as_function(torch):
+def image_as_function(torch, nn, F):
     """Sines all the way: a net from coordinates to brightness, judged by its slopes as well."""
-    nn = torch.nn
     side = torch.linspace(-1, 1, 10)
     y, x = torch.meshgrid(side, side, indexing="ij")
     wanted = torch.sin(3 * x) * torch.cos(2 * y)

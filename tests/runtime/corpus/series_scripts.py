@@ -7,9 +7,8 @@ import numpy as np
 from .common import floats, stepped
 
 
-def waves_by_cells(torch):
+def waves_by_cells(torch, nn, F):
     """LSTM cells step by step, which go on with what they said themselves; LBFGS."""
-    nn = torch.nn
     stream = np.random.default_rng(150)
     waves = np.sin((np.arange(12) + stream.integers(-20, 20, (6, 1))) / 2.0)
     data = floats(torch, waves)
@@ -42,9 +41,8 @@ def waves_by_cells(torch):
         yield (loss + held).item()
 
 
-def forecast_by_layers(torch):
+def forecast_by_layers(torch, nn, F):
     """A two-layer LSTM with a projection reads a window and forecasts quantiles."""
-    nn = torch.nn
     stream = np.random.default_rng(151)
     season = np.sin(np.arange(200) / 4) + 0.3 * np.sin(np.arange(200) / 1.7)
     windows = np.lib.stride_tricks.sliding_window_view(season + 0.1 * stream.normal(size=200), 14)
@@ -72,9 +70,8 @@ def forecast_by_layers(torch):
         yield stepped(loss, optimizer, clip=clip)
 
 
-def dilated_convolutions(torch):
+def dilated_convolutions(torch, nn, F):
     """A temporal net: causal, dilated, with weight norm, for adding two marked numbers."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(152)
     weight_norm = nn.utils.parametrizations.weight_norm
 
@@ -105,10 +102,9 @@ def dilated_convolutions(torch):
         yield stepped(loss, optimizer)
 
 
-def packed_lengths(torch):
+def packed_lengths(torch, nn, F):
     """A GRU both ways over rows of unlike lengths, packed, with a mean over what is there."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
-    rnn = torch.nn.utils.rnn
+    rnn = nn.utils.rnn
     stream = np.random.default_rng(153)
 
     class Classifier(nn.Module):
@@ -138,9 +134,8 @@ def packed_lengths(torch):
         yield stepped(F.cross_entropy(model(padded, torch.tensor(lengths)), wanted), optimizer)
 
 
-def tags_by_field(torch):
+def tags_by_field(torch, nn, F):
     """A conditional random field over an LSTM: paths are summed in logarithms, the best decoded."""
-    nn = torch.nn
     stream = np.random.default_rng(154)
 
     class Tagger(nn.Module):

@@ -5,7 +5,7 @@ import numpy as np
 from .common import blobs, floats, moons, stepped
 
 
-def linear_regression_by_hand(torch):
+def linear_regression_by_hand(torch, nn, F):
     """Standardised features, mini-batches, a ridge penalty, and updates written out."""
     stream = np.random.default_rng(10)
     features = stream.normal(size=(120, 5)) * [1, 10, 0.1, 3, 1] + [0, 5, 1, -2, 0]
@@ -27,9 +27,8 @@ def linear_regression_by_hand(torch):
         yield loss.item()
 
 
-def logistic_regression_by_newton(torch):
+def logistic_regression_by_newton(torch, nn, F):
     """Iteratively reweighted least squares, damped: gradient and Hessian are autograd's."""
-    F = torch.nn.functional  # noqa: N806
     points, which = blobs(np.random.default_rng(11), 2, 60, 3, spread=3.0)
     x = torch.cat([floats(torch, points), torch.ones(60, 1)], dim=1)
     y = floats(torch, which)
@@ -48,9 +47,8 @@ def logistic_regression_by_newton(torch):
         yield loss.item()
 
 
-def logistic_regression_by_lbfgs(torch):
+def logistic_regression_by_lbfgs(torch, nn, F):
     """Softmax regression on bent features, with a closure and a line search."""
-    nn = torch.nn
     points, which = moons(np.random.default_rng(12), 80)
     x, y = floats(torch, points), torch.tensor(which)
     features = torch.stack([x[:, 0], x[:, 1], x[:, 0] ** 2, x[:, 0] * x[:, 1], x[:, 1] ** 3], 1)
@@ -72,7 +70,7 @@ def logistic_regression_by_lbfgs(torch):
         yield optimizer.step(closure).item()
 
 
-def scalar_neurons(torch):
+def scalar_neurons(torch, nn, F):
     """A net of neurons that each hold their weights as single numbers, with a hinge loss."""
     stream = np.random.default_rng(13)
     points, which = moons(stream, 6)
@@ -103,7 +101,7 @@ def scalar_neurons(torch):
         yield loss.item()
 
 
-def backprop_by_hand(torch):
+def backprop_by_hand(torch, nn, F):
     """Two layers whose gradients are derived on paper and held against autograd's."""
     stream = np.random.default_rng(14)
     points, which = blobs(stream, 4, 64, 6)
@@ -136,7 +134,7 @@ def backprop_by_hand(torch):
         yield loss.item()
 
 
-def legendre_function(torch):
+def legendre_function(torch, nn, F):
     """A polynomial whose cubic term is a custom Function, fitted to a sine."""
 
     class LegendrePolynomial3(torch.autograd.Function):
@@ -164,9 +162,8 @@ def legendre_function(torch):
         yield loss.item()
 
 
-def binarised_net(torch):
+def binarised_net(torch, nn, F):
     """Weights of -1 and 1 with a straight-through gradient, clipped after each step."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     points, which = blobs(np.random.default_rng(15), 3, 48, 8, spread=1.5)
     x, y = floats(torch, points), torch.tensor(which)
 
@@ -197,9 +194,8 @@ def binarised_net(torch):
         yield told
 
 
-def perceptrons_in_an_ensemble(torch):
+def perceptrons_in_an_ensemble(torch, nn, F):
     """Five nets at once by batched products, each on its bootstrap sample; the mean is judged."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(16)
     inputs = stream.uniform(-2, 2, (60, 1))
     x = floats(torch, inputs)

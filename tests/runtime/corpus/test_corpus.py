@@ -71,7 +71,7 @@ def default_dtype(request, one_thread):
 def test_losses_are_those_of_pytorch(script, default_dtype):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    theirs, ours = script(torch), script(rt)
+    theirs, ours = (script(lib, lib.nn, lib.nn.functional) for lib in (torch, rt))
     learned, mine = next(theirs), next(ours)
     give(mine, arrays_of(learned))
     assert [repr(m) for m in mine if isinstance(m, rt.nn.Module)] == [

@@ -28,9 +28,8 @@ def contexts(block):
     return np.array(rows), np.array(then)
 
 
-def bigrams(torch):
+def bigrams(torch, nn, F):
     """One-hot letters times a matrix of log-counts, by hand, and how near it comes to counting."""
-    F = torch.nn.functional  # noqa: N806
     rows, then = contexts(1)
     xs, ys = torch.tensor(rows[:, 0]), torch.tensor(then)
     counts = torch.zeros(27, 27, dtype=torch.int64)
@@ -52,9 +51,8 @@ def bigrams(torch):
         yield (loss / best).item()
 
 
-def letters_with_norm_by_hand(torch):
+def letters_with_norm_by_hand(torch, nn, F):
     """Embedded contexts, batch normalization written out with running statistics, tanh."""
-    F = torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(30)
     rows, then = contexts(3)
     table = torch.randn(27, 6)
@@ -88,9 +86,8 @@ def letters_with_norm_by_hand(torch):
         yield (loss + held).item()
 
 
-def letters_in_a_tree(torch):
+def letters_in_a_tree(torch, nn, F):
     """Letters are joined two by two, in the manner of WaveNet, with layers written from nothing."""
-    F = torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(31)
     rows, then = contexts(8)
 
@@ -142,9 +139,8 @@ def letters_in_a_tree(torch):
         yield stepped(F.cross_entropy(x, torch.tensor(then[batch])), optimizer, scheduler)
 
 
-def characters_through_time(torch):
+def characters_through_time(torch, nn, F):
     """A recurrent net reads on where it stopped; its state is cut from the graph at each step."""
-    nn = torch.nn
     codes = np.array([LETTERS.find(c) % 27 for c in TEXT.read_text("utf-8").lower()])
     streams = torch.tensor(codes[: len(codes) // 4 * 4].reshape(4, -1))
 
@@ -184,9 +180,8 @@ def characters_through_time(torch):
         yield told + 0.01 * written
 
 
-def names_by_language(torch):
+def names_by_language(torch, nn, F):
     """Words are told apart letter by letter, by a cell of two linear layers and manual updates."""
-    nn = torch.nn
     stream = np.random.default_rng(32)
     ends = ("ova", "ini", "sson")
     starts = [w for w in words() if 2 < len(w) < 6]
@@ -228,9 +223,8 @@ def names_by_language(torch):
         yield total
 
 
-def words_by_neighbours(torch):
+def words_by_neighbours(torch, nn, F):
     """Skip-grams with negative samples, sparse gradients and SparseAdam."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(33)
     text = "".join(c if c.isalpha() else " " for c in TEXT.read_text("utf-8").lower()).split()
     known = sorted(set(text))

@@ -8,9 +8,8 @@ from .attention_scripts import rows_of_text
 from .common import stepped
 
 
-def masked_language_model(torch):
+def masked_language_model(torch, nn, F):
     """An encoder fills in what is masked; rows have unlike lengths and are padded."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     symbols, rows = rows_of_text(50, 6, 12)
     stream = np.random.default_rng(51)
     mask, pad = symbols, symbols + 1
@@ -52,9 +51,8 @@ def masked_language_model(torch):
         yield stepped(loss, optimizer, scheduler)
 
 
-def reversed_by_recurrence(torch):
+def reversed_by_recurrence(torch, nn, F):
     """Encoder and decoder are GRUs, with additive attention, teacher forcing now and then."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(52)
 
     class EncoderRNN(nn.Module):
@@ -102,9 +100,8 @@ def reversed_by_recurrence(torch):
         yield stepped(loss, *optimizers)
 
 
-def sorted_by_transformer(torch):
+def sorted_by_transformer(torch, nn, F):
     """The whole Transformer, with sines for places, masks of both kinds and smoothed labels."""
-    nn = torch.nn
     stream = np.random.default_rng(53)
 
     class PositionalEncoding(nn.Module):
@@ -161,10 +158,9 @@ def sorted_by_transformer(torch):
         yield stepped(loss, optimizer)
 
 
-def low_rank_adapters(torch):
+def low_rank_adapters(torch, nn, F):
     """A trained net is adapted by products of narrow matrices, added by parametrization."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
-    parametrize = torch.nn.utils.parametrize
+    parametrize = nn.utils.parametrize
     symbols, rows = rows_of_text(54, 16, 4)
 
     class LoRA(nn.Module):

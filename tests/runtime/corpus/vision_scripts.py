@@ -5,9 +5,8 @@ import numpy as np
 from .common import batches, shapes, stepped
 
 
-def residual_net(torch):
+def residual_net(torch, nn, F):
     """Basic blocks with shortcuts, zeroed last norms, warm restarts of the rate."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images, labels = shapes(np.random.default_rng(130), 48)
 
     class BasicBlock(nn.Module):
@@ -44,9 +43,8 @@ def residual_net(torch):
         yield stepped(F.cross_entropy(net(x), y), optimizer, scheduler)
 
 
-def dense_and_inception(torch):
+def dense_and_inception(torch, nn, F):
     """Layers see all before them; then branches of several sizes stand side by side."""
-    nn = torch.nn
     images, labels = shapes(np.random.default_rng(131), 48)
 
     class DenseLayer(nn.Module):
@@ -94,9 +92,8 @@ def dense_and_inception(torch):
         yield stepped(loss, optimizer)
 
 
-def separable_with_excitation(torch):
+def separable_with_excitation(torch, nn, F):
     """Inverted residuals: depthwise convolutions, squeeze and excitation, labels mixed in pairs."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     stream = np.random.default_rng(132)
     images, labels = shapes(stream, 48)
 
@@ -136,9 +133,8 @@ def separable_with_excitation(torch):
         yield stepped(F.cross_entropy(logits, wanted.to(x.dtype)), optimizer)
 
 
-def u_shaped_segmentation(torch):
+def u_shaped_segmentation(torch, nn, F):
     """Down, up by transposed convolutions, joined on the way; overlap and focal losses."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images, _ = shapes(np.random.default_rng(133), 40)
     masks = (images > 0.5).astype(float)
 
@@ -184,9 +180,8 @@ def u_shaped_segmentation(torch):
         yield (dice + focal).item()
 
 
-def patches_as_words(torch):
+def patches_as_words(torch, nn, F):
     """A vision transformer: a convolution cuts patches, a class token, attention by module."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
     images, labels = shapes(np.random.default_rng(134), 60)
 
     class Block(nn.Module):
