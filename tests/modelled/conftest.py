@@ -42,11 +42,6 @@ def a100() -> None:
 
 
 @pytest.fixture
-def two_devices() -> None:
-    cuda.configure("a100", 2)
-
-
-@pytest.fixture
 def t4() -> None:
     cuda.configure("t4")
 

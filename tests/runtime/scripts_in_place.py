@@ -1,10 +1,11 @@
 """More scripts: in-place operators, Functions, threads, what runs in which order."""
 
-# ruff: noqa: ARG004, ARG005, RUF059  (hooks and Functions have the arguments they have)
+# ruff: noqa: ARG005, RUF059  (hooks and Functions have the arguments they have)
 
 import threading
 
 from .scripts import error, leaf
+from .scripts_of_functions import function_of
 
 
 def inplace_on_non_leaf(torch):
@@ -104,35 +105,26 @@ def custom_function(torch):
 def custom_function_details(torch):
     seen = []
 
-    class Two(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.set_materialize_grads(False)
-            index = (x * 0).long()
-            ctx.mark_non_differentiable(index)
-            return x * 1, y * 2, index
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        index = (x * 0).long()
+        ctx.mark_non_differentiable(index)
+        return x * 1, y * 2, index
 
-        @staticmethod
-        def backward(ctx, a, b, c):
-            seen.append((ctx.needs_input_grad, a is None, b is None))
-            return a, b * 2 if b is not None else None
+    def backward(ctx, a, b, c):
+        seen.append((ctx.needs_input_grad, a is None, b is None))
+        return a, b * 2 if b is not None else None
 
-    class Inplace(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            x.mul_(3)
-            ctx.mark_dirty(x)
-            return x
+    def tripled(ctx, x):
+        ctx.mark_dirty(x.mul_(3))
+        return x
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 3
-
+    inplace = function_of(torch, tripled, lambda ctx, g: g * 3)
     x, y = leaf(torch, 1.0), leaf(torch, 2.0)
-    a, b, c = Two.apply(x, y)
+    a, b, c = function_of(torch, forward, backward).apply(x, y)
     b.sum().backward()
     h = x * 1
-    out = Inplace.apply(h)
+    out = inplace.apply(h)
     out.sum().backward()
     return (
         seen,
@@ -146,18 +138,13 @@ def custom_function_details(torch):
 def trimming(torch):
     ran = []
 
-    class Both(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * y
-
-        @staticmethod
-        def backward(ctx, g):
-            ran.append(ctx.needs_input_grad)
-            return g, g
+    def backward(ctx, g):
+        ran.append(ctx.needs_input_grad)
+        return g, g
 
     x, y, z = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
-    out = Both.apply(x * 1, y * 1) * z
+    both = function_of(torch, lambda ctx, x, y: x * y, backward)
+    out = both.apply(x * 1, y * 1) * z
     torch.autograd.grad(out.sum(), x, retain_graph=True)
     torch.autograd.grad(out.sum(), z, retain_graph=True)
     out.sum().backward(inputs=[y], retain_graph=True)
@@ -168,22 +155,19 @@ def trimming(torch):
 def reentrant(torch):
     depth = []
 
-    class Deep(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.x = x.detach().requires_grad_()
-            return x.detach()
+    def forward(ctx, x):
+        ctx.x = x.detach().requires_grad_()
+        return x.detach()
 
-        @staticmethod
-        def backward(ctx, g):
-            depth.append(1)
-            if len(depth) < 150:
-                with torch.enable_grad():
-                    Deep.apply(ctx.x).sum().backward()
-            return g
+    def backward(ctx, g):
+        depth.append(1)
+        if len(depth) < 150:
+            with torch.enable_grad():
+                deep.apply(ctx.x).sum().backward()
+        return g
 
-    x = leaf(torch, 1.0)
-    Deep.apply(x).sum().backward()
+    x, deep = leaf(torch, 1.0), function_of(torch, forward, backward)
+    deep.apply(x).sum().backward()
     return len(depth), x.grad.tolist()
 
 

@@ -141,15 +141,11 @@ def functions_with_outputs_that_are_no_tensors(torch):
     """What backward is given for outputs that are no tensors, and setup_context for defaults."""
     seen = []
 
-    class Pair(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2, "a word", x.long(), None
+    def shapes(ctx, *grads):
+        seen.append([None if g is None else [*g.shape] for g in grads])
+        return grads[0] * 2
 
-        @staticmethod
-        def backward(ctx, *grads):
-            seen.append([None if g is None else [*g.shape] for g in grads])
-            return grads[0] * 2
+    pair = function_of(torch, lambda ctx, x: (x * 2, "a word", x.long(), None), shapes)
 
     class Scaled(torch.autograd.Function):
         @staticmethod
@@ -165,19 +161,16 @@ def functions_with_outputs_that_are_no_tensors(torch):
         def backward(ctx, grad):
             return grad * ctx.factor, None, None
 
-    class Half(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            return x * 2, 5, x * 3
+    def half(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2, 5, x * 3
 
-        @staticmethod
-        def backward(ctx, *grads):
-            seen.append([g is None for g in grads])
-            return grads[2]
+    def missing(ctx, *grads):
+        seen.append([g is None for g in grads])
+        return grads[2]
 
     x = torch.ones(2, requires_grad=True)
-    out = Pair.apply(x)
+    out = pair.apply(x)
     seen.append([type(o).__name__ for o in out])
     out[0].sum().backward()
     seen.append(x.grad.tolist())
@@ -185,7 +178,7 @@ def functions_with_outputs_that_are_no_tensors(torch):
         x.grad = None
         Scaled.apply(*args, **kwargs).sum().backward()
         seen.append(x.grad.tolist())
-    Half.apply(x)[2].sum().backward()
+    function_of(torch, half, missing).apply(x)[2].sum().backward()
     try:
         Scaled.apply()
     except TypeError:

@@ -4,8 +4,6 @@ import copy
 import pickle
 from collections import namedtuple
 
-import pytest
-
 import tidy.runtime as rt
 from tidy.runtime import nn
 from tidy.runtime.nn import functional as F  # noqa: N812
@@ -34,24 +32,6 @@ def test_copies_of_views_share_memory_as_their_originals_do():
     assert one.tolist() == [[0, 1, 2], [-1, -1, -1]]
     assert turned.tolist() == [[0, -1], [1, -1], [2, -1]]
     assert base.tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_a_whole_module_is_saved(tmp_path):
-    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout(0.5)).eval()
-    model(rt.ones(4, 3))
-    path = tmp_path / "model.pt"
-    rt.save({"model": model, "epoch": 3}, path)
-    with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
-        rt.load(path)
-    found = rt.load(path, weights_only=False)
-    assert found["epoch"] == 3
-    assert repr(found["model"]) == repr(model)
-    x = rt.randn(5, 3)
-    assert rt.equal(found["model"](x), model(x))
-    assert not found["model"].training
-    found["model"].train()(x).sum().backward()
-    rt.save(model, path)
-    assert rt.equal(rt.load(path, weights_only=False)(x), model(x))
 
 
 def test_functions_and_devices_are_pickled():

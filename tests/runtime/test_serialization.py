@@ -263,6 +263,7 @@ def test_whole_modules_are_read_if_trusted():
     save(net, file)
     again = load(file, weights_only=False)
     assert same(again(x), net(x))
+    assert repr(again) == repr(net)
     assert again.kind is rt.float32
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
         load(file)
