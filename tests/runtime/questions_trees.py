@@ -8,43 +8,35 @@ from __future__ import annotations
 
 from typing import Any
 
-LAYERS = {
-    "Linear": ("nn.Linear(4, 3)", (2, 4)),
-    "Linear of 3 dimensions": ("nn.Linear(4, 3)", (2, 5, 4)),
-    "Linear without bias": ("nn.Linear(4, 3, bias=False)", (2, 4)),
-    "Conv2d": ("nn.Conv2d(3, 4, 3)", (2, 3, 6, 6)),
-    "BatchNorm2d": ("nn.BatchNorm2d(3)", (2, 3, 6, 6)),
-    "BatchNorm2d in evaluation": ("nn.BatchNorm2d(3).eval()", (2, 3, 6, 6)),
-    "GroupNorm": ("nn.GroupNorm(2, 4)", (2, 4, 6)),
-    "LayerNorm": ("nn.LayerNorm(4)", (2, 5, 4)),
-    "MaxPool2d": ("nn.MaxPool2d(2)", (2, 3, 6, 6)),
-    "AvgPool2d": ("nn.AvgPool2d(2)", (2, 3, 6, 6)),
-    "AdaptiveAvgPool2d": ("nn.AdaptiveAvgPool2d(1)", (2, 3, 6, 6)),
-    "Dropout": ("nn.Dropout(0.5)", (2, 4)),
-    "ReLU": ("nn.ReLU()", (2, 4)),
-    "GELU": ("nn.GELU()", (2, 4)),
-    "Tanh": ("nn.Tanh()", (2, 4)),
-    "Sigmoid": ("nn.Sigmoid()", (2, 4)),
-    "SiLU": ("nn.SiLU()", (2, 4)),
-    "Softmax": ("nn.Softmax(1)", (2, 4)),
-    "LogSoftmax": ("nn.LogSoftmax(1)", (2, 4)),
-    "Flatten": ("nn.Flatten()", (2, 3, 4)),
-    "LSTM": ("lambda x, m=nn.LSTM(4, 4): m(x)[0]", (5, 2, 4)),
-    "GRU": ("lambda x, m=nn.GRU(4, 4): m(x)[0]", (2, 2, 4)),
-    "attention": ("lambda x: F.scaled_dot_product_attention(x, x, x)", (2, 2, 5, 4)),
-    "Embedding": ("lambda x, m=nn.Embedding(5, 4): m((x * 0).long())", (2, 4)),
-    "mse_loss": ("lambda x: F.mse_loss(x, x.detach())", (2, 4)),
-    "cross_entropy": ("lambda x: F.cross_entropy(x, torch.tensor([0, 1]))", (2, 4)),
-    "matmul": ("lambda x: x @ x.transpose(1, 2)", (2, 5, 4)),
-    "a residual": ("lambda x: x + x.relu()", (2, 4)),
-    "a slice": ("lambda x: x[:, 1:3]", (2, 4)),
-}
-OPTIMIZERS = {
-    "SGD": "torch.optim.SGD(p, lr=0.1)",
-    "SGD with momentum": "torch.optim.SGD(p, lr=0.1, momentum=0.9)",
-    "Adam": "torch.optim.Adam(p, lr=0.1)",
-    "AdamW one by one": "torch.optim.AdamW(p, lr=0.1, foreach=False)",
-}
+from .tables import named
+
+# By name: what is called, and the shape of what it takes.
+LAYERS = named("""
+Linear: nn.Linear(4, 3) of (2, 4); Linear of 3 dimensions: nn.Linear(4, 3) of (2, 5, 4)
+Linear without bias: nn.Linear(4, 3, bias=False) of (2, 4)
+Conv2d: nn.Conv2d(3, 4, 3) of (2, 3, 6, 6); BatchNorm2d: nn.BatchNorm2d(3) of (2, 3, 6, 6)
+BatchNorm2d in evaluation: nn.BatchNorm2d(3).eval() of (2, 3, 6, 6)
+GroupNorm: nn.GroupNorm(2, 4) of (2, 4, 6); LayerNorm: nn.LayerNorm(4) of (2, 5, 4)
+MaxPool2d: nn.MaxPool2d(2) of (2, 3, 6, 6); AvgPool2d: nn.AvgPool2d(2) of (2, 3, 6, 6)
+AdaptiveAvgPool2d: nn.AdaptiveAvgPool2d(1) of (2, 3, 6, 6); Dropout: nn.Dropout(0.5) of (2, 4)
+ReLU: nn.ReLU() of (2, 4); GELU: nn.GELU() of (2, 4); Tanh: nn.Tanh() of (2, 4)
+Sigmoid: nn.Sigmoid() of (2, 4); SiLU: nn.SiLU() of (2, 4); Softmax: nn.Softmax(1) of (2, 4)
+LogSoftmax: nn.LogSoftmax(1) of (2, 4); Flatten: nn.Flatten() of (2, 3, 4)
+LSTM: lambda x, m=nn.LSTM(4, 4): m(x)[0] of (5, 2, 4)
+GRU: lambda x, m=nn.GRU(4, 4): m(x)[0] of (2, 2, 4)
+attention: lambda x: F.scaled_dot_product_attention(x, x, x) of (2, 2, 5, 4)
+Embedding: lambda x, m=nn.Embedding(5, 4): m((x * 0).long()) of (2, 4)
+mse_loss: lambda x: F.mse_loss(x, x.detach()) of (2, 4)
+cross_entropy: lambda x: F.cross_entropy(x, torch.tensor([0, 1])) of (2, 4)
+matmul: lambda x: x @ x.transpose(1, 2) of (2, 5, 4); a residual: lambda x: x + x.relu() of (2, 4)
+a slice: lambda x: x[:, 1:3] of (2, 4)
+""")
+OPTIMIZERS = named("""
+SGD: torch.optim.SGD(p, lr=0.1)
+SGD with momentum: torch.optim.SGD(p, lr=0.1, momentum=0.9)
+Adam: torch.optim.Adam(p, lr=0.1)
+AdamW one by one: torch.optim.AdamW(p, lr=0.1, foreach=False)
+""")
 TREES: dict[str, tuple[str, str]] = {
     f"{name}, {which}": (name, which) for name in LAYERS for which in ("forward", "backward")
 }
@@ -63,9 +55,9 @@ def of(lib: Any, question: tuple[str, str]) -> list[str]:
         p[0].grad = lib.ones(3)
         optimizer.step()
         return _recorded(lib, optimizer.step)
-    code, shape = LAYERS[name]
+    code, _, shape = LAYERS[name].rpartition(" of ")
     layer = eval(code, spaces)  # noqa: S307
-    x = lib.ones(*shape, requires_grad=True)
+    x = lib.ones(eval(shape), requires_grad=True)  # noqa: S307
     weights = [x, *getattr(layer, "parameters", list)()]
     layer(x).sum().backward()
     for weight in weights:
