@@ -66,8 +66,6 @@ def test_a_layer_tells_its_arguments():
     assert list(inspect.signature(nn.Linear).parameters) == [
         *("in_features", "out_features", "bias", "device", "dtype")
     ]
-    with pytest.raises(TypeError, match=r"Linear.__init__\(\) missing 1 required"):
-        nn.Linear(2)
 
 
 def test_modules_are_freed_without_the_garbage_collector():

@@ -100,13 +100,10 @@ def described(value):
         value = value.detach()
         numbers = value.double().numpy() if value.dtype.itemsize == 2 else value.numpy()
         return [str(value.dtype).removeprefix("torch."), numbers]
-    return [
-        value
-        if isinstance(value, (bool, int))
-        else float(value)
-        if isinstance(value, np.generic) or value.__class__ is float
-        else str(value).removeprefix("torch.")
-    ]
+    if isinstance(value, (bool, int)):
+        return [value]
+    number = isinstance(value, np.generic) or value.__class__ is float
+    return [float(value) if number else str(value).removeprefix("torch.")]
 
 
 def alike(ours, theirs, rtol):
@@ -198,6 +195,13 @@ def test_autocast_computes_products_in_bfloat16():
         assert (rt.ones(2, 2) + 1).dtype == rt.float32
 
 
+def passes(code, *options):
+    """Run in a process of its own."""
+    command = [sys.executable, *options, "-c", code]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_without_ml_dtypes_the_name_is_there_and_its_use_is_refused():
     code = """
 import sys
@@ -224,8 +228,7 @@ for use in (
     else:
         raise AssertionError("not refused")
 """
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    passes(code)
 
 
 def test_numpys_warnings_do_not_leak():
@@ -238,10 +241,4 @@ for y in (x * x * x, 1 / x, x.log(), x.sqrt(), x / 0, x**0.5, (x * 1e30) @ x, x.
     h + h, h * h, h @ h, h.exp(), h.sum(), (h * 2).half(), torch.empty(0).mean(), h[:0].var()
     h.long(), x.long(), x.double().float(), torch.empty(0).std(), torch.tensor([1.0]).std()
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "ignore:var()", "-c", code],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    passes(code, "-W", "error", "-W", "ignore:var()")

@@ -25,15 +25,6 @@ def rows(weight, *index):
     return Rows.apply(weight, np.array(index, np.int64))
 
 
-def test_sums():
-    w = rt.zeros(4, 2, requires_grad=True)
-    (rows(w, 1, 3, 1) * 2).sum().backward()
-    assert w.grad.is_sparse
-    assert w.grad.to_dense().tolist() == [[0, 0], [4, 4], [0, 0], [2, 2]]
-    (w * 1).sum().backward()
-    assert w.grad.tolist() == [[1, 1], [5, 5], [1, 1], [3, 3]]
-
-
 def test_a_gradient_somebody_holds_is_not_changed():
     w = rt.zeros(3, 1, requires_grad=True)
     given = SparseTensor(np.array([[1, 1]]), np.ones((2, 1), "float32"), (3, 1))
