@@ -177,25 +177,6 @@ def _training(steps: int = 3) -> list[Any]:
     return hazards(log.work)
 
 
-@pytest.mark.parametrize("leaves_on_side", [False, True])
-def test_the_caller_waits_for_the_leaves(two_t4: None, leaves_on_side: bool) -> None:
-    """What is launched behind backward() and reads a gradient begins when that is there."""
-    x, side = slow().requires_grad_(), cuda.Stream()
-    side.wait_stream(cuda.current_stream())
-    with recording() as log:
-        with cuda.stream(side):
-            out = ((x if leaves_on_side else x * 1) @ slow()).sum()
-        cuda.current_stream().wait_stream(side)
-        out.backward()
-        x.grad * 2
-    assert hazards(log.work) == []
-    last = log.work[-1]
-    assert last.stream == 7
-    makes = [w for w in log.work[:-1] if number_of(x.grad) in w.writes]
-    assert makes
-    assert all(w.end_ns <= last.start_ns for w in makes)
-
-
 def test_the_caller_does_not_wait_if_told_so(two_t4: None, without_waits: None) -> None:
     side, numbers = cuda.Stream(), []
 

@@ -5,20 +5,10 @@ import numpy as np
 from .tables import calls
 
 PAIRS = [
-    ((3, 1), (4,)),
-    ((0,), (1,)),
-    ((1,), (0,)),
-    ((), (3,)),
-    ((2, 3), ()),
-    ((), ()),
-    ((2, 0, 3), (1, 3)),
-    ((0, 3), (3,)),
-    ((2, 1, 3), (4, 1)),
-    ((0,), ()),
-    ((3,), (4,)),
-    ((0,), (2,)),
-    ((2, 3), (3, 2)),
-]
+    ((3, 1), (4,)), ((0,), (1,)), ((1,), (0,)), ((), (3,)), ((2, 3), ()), ((), ()),
+    ((2, 0, 3), (1, 3)), ((0, 3), (3,)), ((2, 1, 3), (4, 1)), ((0,), ()), ((3,), (4,)),
+    ((0,), (2,)), ((2, 3), (3, 2)),
+]  # fmt: skip
 BINARY = (
     "add sub mul div pow remainder fmod floor_divide atan2 logaddexp hypot maximum minimum eq ne "
     "lt le gt ge logical_and logical_or logical_xor"

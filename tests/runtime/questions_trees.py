@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tables import named
+from .tables import calls, named
 
 # By name: what is called, and the shape of what it takes.
 LAYERS = named("""
@@ -99,27 +99,18 @@ def _lines(event: Any, dots: str) -> list[str]:
 
 # Trees that are not PyTorch's, by reason.
 DEVIATIONS = {
-    "it is made of other operators": [
-        "Conv2d, backward",
-        "AvgPool2d, forward",
-        "AdaptiveAvgPool2d, forward",
-        "AdaptiveAvgPool2d, backward",
-        "GRU, forward",
-        "GRU, backward",
-        "Embedding, forward",
-        "matmul, forward",
-        "matmul, backward",
-        "a slice, backward",
-    ],
+    "it is made of other operators": calls("""
+        Conv2d, backward; AvgPool2d, forward; AdaptiveAvgPool2d, forward
+        AdaptiveAvgPool2d, backward; GRU, forward; GRU, backward; Embedding, forward
+        matmul, forward; matmul, backward; a slice, backward
+    """),
     "where several gradients meet the engine adds them itself": [
         "attention, backward",
         "a residual, backward",
     ],
-    "a number stays one, where PyTorch makes a tensor of it and casts that": [
-        "SGD with momentum, step",
-        "Adam, step",
-        "AdamW one by one, step",
-    ],
+    "a number stays one, where PyTorch makes a tensor of it and casts that": calls("""
+        SGD with momentum, step; Adam, step; AdamW one by one, step
+    """),
     "the gradient of the weight comes last": ["Linear without bias, backward"],
     "it looks at its operands without operators": ["mse_loss, forward", "cross_entropy, forward"],
 }

@@ -130,17 +130,8 @@ def names_of_nodes(torch):
     made = [
         *(x.sum(), x.sum(0), x.mean((0, 1)), x.mean(), x.prod(), x.prod(1), torch.sum(x, dim=1)),
         *(x.max(), x.max(0)[0], x.min(), x.min(1)[0], x.median(), x.median(1)[0]),
-        *(
-            x**2,
-            x**y,
-            x % 2,
-            x % y,
-            x.clamp(0),
-            x.clamp(y),
-            x.clamp(0, 1),
-            x.squeeze(),
-            x.squeeze(0),
-        ),
+        *(x**2, x**y, x % 2, x % y, x.clamp(0), x.clamp(y), x.clamp(0, 1)),
+        *(x.squeeze(), x.squeeze(0)),
         *(x.lerp(y, 0.5), x.lerp(y, y), x.masked_fill(x > 0, 1.0), x.masked_fill(x > 0, y[0])),
         *(x.scatter(0, here, 1.0), x.scatter(0, here, x), x.clone().pow_(2), x.clone().clamp_(0)),
     ]

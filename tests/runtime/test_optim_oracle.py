@@ -37,12 +37,7 @@ def test_goes_on_from_the_others_state(name, options):
 
 NOT_OURS = {"aten::item", "aten::detach"}  # no records here
 MAKES_A_SCALAR = {
-    "aten::to",
-    "aten::lift_fresh",
-    "aten::detach_",
-    "aten::empty",
-    "aten::empty_strided",
-    "aten::fill_",
+    f"aten::{name}" for name in "to lift_fresh detach_ empty empty_strided fill_".split()
 }
 NOT_COMPARED = {  # of a step's own operators
     *NOT_OURS,
