@@ -22,6 +22,8 @@ from tidy.runtime.data import (
     get_worker_info,
 )
 
+from .test_data import flat, values
+
 pytestmark = [
     pytest.mark.slow,  # each case starts processes
     pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
@@ -77,18 +79,6 @@ class Shards(IterableDataset):
         if self.uneven:
             return iter(range(self.size if info.id else 0))
         return iter(range(info.id, self.size, info.num_workers))
-
-
-def values(loader):
-    return [batch.tolist() for batch in loader]
-
-
-def flat(loader):
-    return flat_of(values(loader))
-
-
-def flat_of(batches):
-    return [x for batch in batches for x in batch]
 
 
 def is_alive(pid):
@@ -285,7 +275,7 @@ def test_a_worker_with_nothing_to_read():
 def test_iterable_epochs_of_persistent_workers():
     loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
     first = values(loader)
-    assert sorted(flat_of(first)) == list(range(10))
+    assert sorted(x for batch in first for x in batch) == list(range(10))
     assert values(loader) == first
 
 
