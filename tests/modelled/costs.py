@@ -11,11 +11,7 @@ EVERY = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 
 
 def cost(
-    op: str,
-    inputs: list[Operand],
-    outputs: list[Operand],
-    spec: DeviceSpec,
-    tf32: bool = False,
+    op: str, inputs: list[Operand], outputs: list[Operand], spec: DeviceSpec, tf32: bool = False
 ) -> tuple[KernelPlan, ...]:
     return plan(op, inputs, outputs, spec, matmul_tf32=tf32, cudnn_tf32=tf32)
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidy.runtime.ops.methods
-from tidy.runtime.modelled.cost import (
-    KernelPlan,
-    Operand,
-    copy_ns,
-    memset_ns,
-    occupancy,
-)
+from tidy.runtime.modelled.cost import KernelPlan, Operand, copy_ns, memset_ns, occupancy
 from tidy.runtime.modelled.specs import DeviceSpec, find_spec
 from tidy.runtime.ops.foreach import OPERATORS
 from tidy.runtime.ops.make.table import TABLE

@@ -10,7 +10,7 @@ DEVIATIONS = {
         "bool": ["lerp_"],
     },
     "PyTorch has a complex32 that numpy has not: complex64 is in its place": {
-        "float16": "fft view_as_real complex view_as_complex".split(),
+        "float16": "fft view_as_real complex view_as_complex".split()
     },
     "numpy orders complex numbers by their parts; PyTorch does not": {
         "complex64": [
@@ -21,7 +21,7 @@ DEVIATIONS = {
             ).split(),
             "x[x > -5]",
             *(f"{a} {o} {b}" for a, b in ("xy", ("0.5", "x")) for o in ("<", "<=", ">", ">=")),
-        ],
+        ]
     },
     "PyTorch has no kernel for these on the CPU, or refuses them; numpy computes them": {
         "complex64": (
@@ -57,10 +57,8 @@ DEVIATIONS = {
             "operator.isub(x * 1, y)",
         ],
     },
-    "numpy has no normal distribution of complex numbers": {
-        "complex64": ["normal"],
-    },
+    "numpy has no normal distribution of complex numbers": {"complex64": ["normal"]},
     "PyTorch cuts the factor to an integer; here it makes the result floating": {
-        "int64": "_foreach_addcmul _foreach_addcmul_".split(),
+        "int64": "_foreach_addcmul _foreach_addcmul_".split()
     },
 }

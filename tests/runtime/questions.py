@@ -325,12 +325,7 @@ TRAINING = [
     Group(name, questions, ask, _nearly(tolerance, tolerance))
     for name, questions, ask, tolerance in (
         ("rates", _s.RATES, _s.scheduled, 1e-12),
-        (
-            "schedulers",
-            _named(_s.SCHEDULES),
-            _s.state_of_scheduler,
-            1e-12,
-        ),
+        ("schedulers", _named(_s.SCHEDULES), _s.state_of_scheduler, 1e-12),
         ("resumed", _s.RESUMED, _s.resumed, 1e-12),
         ("plateaus", _s.PLATEAUS, _s.plateau, 1e-12),
         ("annealed", _a.ANNEALED, _a.annealed, 1e-12),
@@ -341,10 +336,7 @@ TRAINING = [
     )
 ]
 MISTAKES = Group(
-    "mistakes",
-    {code: code for code in questions_optim.MISTAKES},
-    questions_optim.mistake,
-    _exactly,
+    "mistakes", {code: code for code in questions_optim.MISTAKES}, questions_optim.mistake, _exactly
 )
 
 SEQUENCES = [

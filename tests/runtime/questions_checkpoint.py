@@ -68,10 +68,7 @@ def other_things_saved(torch, ck, reentrant):
         for check in ("default", "none"):
             x, runs = leaf(torch, 1.0, 2.0), [first, second]
             out = ck.checkpoint(
-                lambda a, runs=runs: runs.pop(0)(a),
-                x,
-                use_reentrant=False,
-                determinism_check=check,
+                lambda a, runs=runs: runs.pop(0)(a), x, use_reentrant=False, determinism_check=check
             )
             found.append(raised(out.sum().backward))
     return found

@@ -14,13 +14,7 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.data import (
-    DataLoader,
-    Dataset,
-    IterableDataset,
-    TensorDataset,
-    get_worker_info,
-)
+from tidy.runtime.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 from .test_data import flat, values
 
