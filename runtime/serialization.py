@@ -3,8 +3,8 @@
 Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
 tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
 its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
-module, path or Namespace is a pickle inside, which `load` reads with `weights_only=False`; its
-tensors are kept beside it as all others.
+module, path or Namespace is a pickle inside, which `load` reads with `weights_only=False`, or if
+`safe_globals` allows its classes, as PyTorch does; its tensors are kept beside it as all others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import pickle
 from argparse import Namespace
 from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Any
@@ -123,10 +125,8 @@ class _Reader:
         if kind in _KINDS:
             items = self.decode(content)
             return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
-        if kind == "pickle":
-            if not self.trusted:
-                raise pickle.UnpicklingError(_UNTRUSTED)
-            return _Unpickler(b64decode(content), self).load()
+        if kind == "pickle":  # with `trusted` the caller said that it may be read
+            return (_Unpickler if self.trusted else _OfAllowed)(b64decode(content), self).load()
         if kind == "array":
             return self.tensor("Tensor", content)
         return complex(*content) if kind == "complex" else _dtype(content)
@@ -177,6 +177,58 @@ class _Unpickler(pickle.Unpickler):
 
         kind, content = pid
         return self.reader.tensor(kind, json.loads(content))
+
+
+_allowed: list[Any] = []  # classes that may be read with `weights_only`, if they are whole modules'
+# What modules are made of besides their classes.
+_PARTS = {"collections.OrderedDict", "builtins.set", "builtins.dict"}
+_PARTS |= {"numpy.ndarray", "numpy.dtype"}
+_PARTS |= {"numpy._core.multiarray._reconstruct", "numpy.core.multiarray._reconstruct"}
+_PARTS |= {
+    f"{__package__}.{name}"
+    for name in "core.device.Device engine.tensor.Size engine.tensor.Tensor "
+    "nn.parameter.Parameter ops.methods._unpickled".split()
+}
+
+
+class _OfAllowed(_Unpickler):
+    """Reads whole modules of the classes that `safe_globals` allows."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        for each in _allowed:
+            known, path = each if isinstance(each, tuple) else (each, None)
+            if (path or f"{known.__module__}.{known.__qualname__}") == f"{module}.{name}":
+                return known
+        if f"{module}.{name}" in _PARTS:
+            return super().find_class(module, name)
+        told = f"Or allow {module}.{name} with torch.serialization.safe_globals."
+        raise pickle.UnpicklingError(f"{_UNTRUSTED} {told}")
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let `load` read whole modules of these classes with `weights_only`, too."""
+    _allowed.extend(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """Return what was allowed."""
+    return [*_allowed]
+
+
+def clear_safe_globals() -> None:
+    """Allow nothing any more."""
+    _allowed.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """`add_safe_globals`, inside the block."""
+    before = get_safe_globals()
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _allowed[:] = before
 
 
 def _write(obj: Any, file: Any) -> None:

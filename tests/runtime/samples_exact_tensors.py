@@ -20,7 +20,7 @@ torch.numel(x), torch.is_floating_point(x), torch.is_floating_point(k), torch.is
 torch.accelerator.is_available(), torch.accelerator.device_count(), torch.accelerator.synchronize() if torch.accelerator.is_available() else None
 (torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else 'cpu')
 x[1:].storage_offset(), x[:, 2].storage_offset(), x.storage_offset()
-torch.__version__[:4], torch.compile is not None, torch.jit.is_scripting()
+torch.__version__[:4], torch.compile is not None, torch.jit.is_scripting(), torch.serialization.safe_globals is not None
 x.is_floating_point(), x.H, x.mH, c.mH
 isinstance(x.type(torch.long), torch.LongTensor), x.to(torch.device('cpu')), x.dtype == torch.float64, x.cpu()
 """)

@@ -258,45 +258,49 @@ class Net(rt.nn.Module):
         return self.layers(x)
 
 
-def test_whole_modules_are_read_if_trusted():
+def test_whole_modules_are_read_if_their_classes_are_allowed():
     net, x, file = Net().eval(), rt.randn(4, 2), io.BytesIO()
     save(net, file)
-    again = load(file, weights_only=False)
+    classes = [Net, rt.nn.Sequential, rt.nn.Linear, rt.nn.BatchNorm1d]
+    with rt.serialization.safe_globals(classes[:-1]), pytest.raises(pickle.UnpicklingError) as told:
+        load(file)
+    assert "BatchNorm1d with torch.serialization.safe_globals" in str(told.value)
+    with rt.serialization.safe_globals(classes):
+        assert rt.serialization.get_safe_globals() == classes
+        again = load(file)
     assert same(again(x), net(x))
     assert repr(again) == repr(net)
     assert again.kind is rt.float32
+    assert rt.serialization.get_safe_globals() == []
+    rt.serialization.add_safe_globals([(Net, f"{__name__}.Net"), *classes[1:]])
+    try:
+        assert type(load(file)) is Net
+    finally:
+        rt.serialization.clear_safe_globals()
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
         load(file)
 
 
-CALLED = []
-
-
-def note():
-    CALLED.append(True)
-
-
 class Calls:
     def __reduce__(self):
-        return note, ()
+        return os.getcwd, ()
 
 
-def test_what_is_not_trusted_is_not_called():
+def test_what_is_not_allowed_is_not_called():
     net, file = Net(), io.BytesIO()
     net.extra = Calls()
     save(net, file)
-    with pytest.raises(pickle.UnpicklingError):
+    every = [Net, rt.nn.Sequential, rt.nn.Linear, rt.nn.BatchNorm1d]
+    refused = pytest.raises(pickle.UnpicklingError, match="getcwd")
+    with rt.serialization.safe_globals(every), refused:
         load(file)
-    assert CALLED == []
-    load(file, weights_only=False)
-    assert CALLED == [True]
 
 
 def test_arguments_and_paths_are_read_if_trusted():
     value, file = [Namespace(rate=0.1, names=["a"]), Path("a/b")], io.BytesIO()
     save(value, file)
     assert load(file, weights_only=False) == value
-    with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
+    with pytest.raises(pickle.UnpicklingError, match="Namespace"):
         load(file)
 
 
