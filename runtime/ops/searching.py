@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import declare, dimension, function
@@ -70,6 +71,27 @@ def _counted(self: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if single else found
 
 
+def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str) -> Tensor:
+    """What a share of the elements does not exceed, by a straight line between neighbours."""
+    check(how == "linear", f"quantile: {how!r} is not supported here", NotImplementedError)
+    share = np.asarray(getattr(q, "array", q), None if isinstance(q, Tensor) else self.array.dtype)
+    alike = self.array.dtype.char in "fd" and share.dtype == self.array.dtype
+    check(alike, "quantile() takes float or double tensors, and q of the same dtype")
+    inside = self.array.size and share.ndim < 2 and ((share >= 0) & (share <= 1)).all()
+    check(bool(inside), "quantile() of nothing, or q is not in the range [0, 1]")
+    n, whole = self.array.ndim, dim is None or not self.array.ndim
+    order = (self.reshape(-1) if whole else self.movedim(dim, -1)).sort(-1).values
+    last, spoilt = order.array.shape[-1] - 1, np.isnan(order.array).any(-1)[..., None]
+    place = np.where(spoilt, last, share.reshape(-1) * last)  # NaN is the largest of all
+    low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
+    below, above = order.gather(-1, wrap(low)), order.gather(-1, wrap(high))
+    between = wrap((place - low).astype(self.array.dtype))
+    found: Tensor = aten.lerp(below, above, between).movedim(-1, 0)
+    if keepdim:
+        found = found.reshape(-1, *(1,) * n) if whole else found.unsqueeze(dim % n + 1)
+    return found if share.ndim else found.squeeze(0)
+
+
 _ROWS = r"""
 [promote pair quiet]
 isclose.alike(self, other, rtol: float, atol: float, equal_nan: bool)
@@ -82,6 +104,8 @@ allclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool 
 equal(self, other) := _equal(self, other)
 bincount(self, weights: number = None, minlength: int = 0) = _counted(self, weights, minlength)
 argwhere(self) := nonzero(self)
+quantile(self, q, dim = None, keepdim: bool = False, *, interpolation: str = "linear")
+    := _quantile(self, q, dim, keepdim, interpolation)
 [torch]
 searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side = None,
     sorter = None)

@@ -9,6 +9,11 @@ from .tables import calls
 
 COMPOSED = calls("""
 torch.argwhere(b), k.argwhere()
+torch.quantile(x, 0.3), x.quantile(0.5, dim=1), torch.quantile(x, torch.tensor([0.0, 0.4, 1.0], dtype=torch.float64), dim=0), x.quantile(0.3, 1, keepdim=True), torch.quantile(x, torch.tensor([0.2, 0.7], dtype=torch.float64), keepdim=True), torch.quantile(n, 0.5, dim=1), torch.quantile(f, 0.25)
+torch.quantile(x, 1.5)
+torch.quantile(k, 0.5)
+torch.quantile(x, torch.tensor([0.5]))
+torch.quantile(e, 0.5)
 torch.broadcast_to(v, (2, 3)), v.broadcast_to(2, 3), torch.clamp_min(x, 0.1), x.clamp_max(0.1), k.clamp_min(2), torch.clamp_max(x, v), x.clone().clamp_min_(0.0), x.clone().clamp_max_(v)
 torch.broadcast_to(x, (2, 2)); x.diff(0), x.diff(0, 1, y); x.diff(-1)
 torch.logspace(4.3, 0, 4, base=5.0, dtype=torch.int64)
