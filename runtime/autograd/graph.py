@@ -21,9 +21,7 @@ __all__ += ["get_gradient_edge", "register_multi_grad_hook", "save_on_cpu", "sav
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Return the edge along which the gradient flows; RuntimeError if there is none."""
     node, number = gradient_edge(tensor)
-    told = (
-        "It is not possible to get the gradient edge for a Tensor that does not require gradients"
-    )
+    told = "It is not possible to get the gradient edge of a Tensor that does not require gradients"
     check(node is not None, told)
     return GradientEdge(node, number)  # type: ignore[arg-type]
 
@@ -51,11 +49,8 @@ def register_multi_grad_hook(
     Raises:
         ValueError: another mode.
     """
-    check(
-        mode in ("all", "any"),
-        f"Expects mode to be one of ('all', 'any') but got {mode}",
-        ValueError,
-    )
+    told = f"Expects mode to be one of ('all', 'any') but got {mode}"
+    check(mode in ("all", "any"), told, ValueError)
     nodes = [get_gradient_edge(tensor).node for tensor in tensors]
     running: weakref.WeakKeyDictionary[GraphTask, list[Any]] = weakref.WeakKeyDictionary()
 

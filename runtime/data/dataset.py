@@ -243,12 +243,8 @@ class DistributedSampler(Sampler[int]):
         shuffle: bool = True, seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         known = num_replicas is not None and rank is not None
-        check(
-            known,
-            "Default process group has not been initialized, please make sure to call"
-            " init_process_group, or give num_replicas and rank.",
-            ValueError,
-        )
+        told = "Default process group has not been initialized: give num_replicas and rank."
+        check(known, told, ValueError)
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas or 1, rank or 0
         inside = 0 <= self.rank < self.num_replicas
         check(inside, f"Invalid rank {rank}, should be below {num_replicas}", ValueError)

@@ -53,9 +53,8 @@ class Uniform(Distribution):
         self.low, self.high = tensors(low, high)
         super().__init__(self.low.shape, (), validate_args)
         ordered = bool((self.low.array < self.high.array).all())
-        check(
-            ordered or not self._validate_args, "Uniform is not defined when low>= high", ValueError
-        )
+        told = "Uniform is not defined when low>= high"
+        check(ordered or not self._validate_args, told, ValueError)
 
     mean = property(lambda self: (self.high + self.low) / 2)
     variance = property(lambda self: (self.high - self.low) ** 2 / 12)

@@ -47,11 +47,8 @@ class ModelledAccelerator(BackwardStreams, Accelerator):
     def check_grad(self, tensor: Tensor, grad: Tensor) -> None:
         """Refuse `tensor.grad = grad` across devices, with a RuntimeError."""
         if grad.device != tensor.device:
-            raise RuntimeError(
-                f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor"
-                f" with device type '{tensor.device.type}'. Please ensure that the gradient and the"
-                " tensor are on the same device"
-            )
+            told = f"attempting to assign a gradient with device type '{grad.device.type}'"
+            raise RuntimeError(f"{told} to a tensor with device type '{tensor.device.type}'")
 
 
 accelerator = ModelledAccelerator()

@@ -67,9 +67,8 @@ class MultiheadAttention(
         plain = not (self.add_bias_kv or self.add_zero_attn)
         check(plain, "add_bias_kv and add_zero_attn are not supported", NotImplementedError)
         self.head_dim = n // heads
-        check(
-            self.head_dim * heads == n, "embed_dim must be divisible by num_heads", AssertionError
-        )
+        told = "embed_dim must be divisible by num_heads"
+        check(self.head_dim * heads == n, told, AssertionError)
         self.kdim, self.vdim = self.kdim or n, self.vdim or n
         self._qkv_same_embed_dim = self.kdim == self.vdim == n
         alike, bias = self._qkv_same_embed_dim, self.bias

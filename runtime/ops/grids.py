@@ -30,11 +30,8 @@ def _affine(theta: Tensor, size: Any, corners: Any) -> Tensor:
         warnings.warn(_UNTOLD.format("grid_sample and affine_grid "), stacklevel=5)
     n = len(size) - 2
     fits = n in (2, 3) and theta.array.shape == (size[0], n, n + 1)
-    check(
-        fits,
-        f"Expected a batch of {n}D affine matrices for size {size}, got {theta.shape}",
-        ValueError,
-    )
+    told = f"Expected a batch of {n}D affine matrices for size {size}, got {theta.shape}"
+    check(fits, told, ValueError)
     each = [_spaced(length, theta.array.dtype.type, corners) for length in size[:1:-1]]
     places = np.stack([*np.meshgrid(*each[::-1], indexing="ij")[::-1], np.ones(size[2:])], -1)
     flat = wrap(places.reshape(1, -1, n + 1).astype(theta.array.dtype))

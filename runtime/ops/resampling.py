@@ -82,19 +82,12 @@ def _interpolated(
     check(not smooth, "interpolate: antialias is not supported here", NotImplementedError)
     n = x.array.ndim - 2
     check((size is None) != (scale is None), "only one of size or scale_factor", ValueError)
-    factors = (
-        None
-        if scale is None
-        else _spread(scale, n)
-        if isinstance(scale, int)
-        else (tuple(scale) if isinstance(scale, (tuple, list)) else (float(scale),) * n)
-    )
     have = x.array.shape[2:]
-    sizes = (
-        _spread(size, n)
-        if factors is None
-        else tuple(math.floor(h * f) for h, f in zip(have, factors, strict=True))
-    )
+    if scale is None:
+        factors, sizes = None, _spread(size, n)
+    else:
+        factors = tuple(scale) if isinstance(scale, (tuple, list)) else (float(scale),) * n
+        sizes = tuple(math.floor(h * f) for h, f in zip(have, factors, strict=True))
     linear = {1: "linear", 2: "bilinear", 3: "trilinear"}.get(n)
     cubic = "bicubic" if n == 2 else None
     known = mode in ("nearest", "nearest-exact", "area", linear, cubic)

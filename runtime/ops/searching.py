@@ -17,11 +17,8 @@ from .make import declare, dimension, function
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    check(
-        rtol >= 0 and atol >= 0,
-        f"rtol and atol must not be negative, got {rtol}, {atol}",
-        ValueError,
-    )
+    told = f"rtol and atol must not be negative, got {rtol}, {atol}"
+    check(rtol >= 0 and atol >= 0, told, ValueError)
     found = self == other
     if equal_nan:
         found = found | (np.isnan(self) & np.isnan(other))

@@ -59,10 +59,8 @@ class OneCycleLR(
         self.total_steps = math.prod(counts)
         fits = isinstance(self.pct_start, float) and 0 <= self.pct_start <= 1
         check(fits, f"pct_start is no float between 0 and 1: {self.pct_start}", ValueError)
-        fits = self.anneal_strategy in {"cos", "linear"}
-        check(
-            fits, f"anneal_strategy is neither cos nor linear: {self.anneal_strategy}", ValueError
-        )
+        told = f"anneal_strategy is neither cos nor linear: {self.anneal_strategy}"
+        check(self.anneal_strategy in {"cos", "linear"}, told, ValueError)
         rates, groups = per_group(self.optimizer, self.max_lr), self.optimizer.param_groups
         for group, rate in zip(groups, rates, strict=True) if self.last_epoch == -1 else ():
             first = rate / self.div_factor

@@ -139,10 +139,7 @@ class Optimizer:
         check(not twice, "some parameters appear in more than one parameter group", ValueError)
         param_group |= {**self.defaults, **param_group, "params": params}
         lacking = [name for name, value in param_group.items() if value is required]
-        told = (
-            f"parameter group didn't specify a value of required optimization parameter {lacking}"
-        )
-        check(not lacking, told, ValueError)
+        check(not lacking, f"a parameter group lacks the required {lacking}", ValueError)
         if param_group.get("fused"):
             fused.refuse_unfit(param_group)
         fits = not param_group.get("capturable") or not any(p.is_cuda for p in params)

@@ -81,10 +81,8 @@ class AveragedModel(Module):  # type: ignore[misc]
 
     def update_parameters(self, model: Module) -> None:
         """Take the model's parameters into the average; buffers are copied or averaged too."""
-        pairs, copied = (
-            _pairs(self.module, model, "parameters"),
-            _pairs(self.module, model, "buffers"),
-        )
+        pairs = _pairs(self.module, model, "parameters")
+        copied = _pairs(self.module, model, "buffers")
         if self.use_buffers:
             pairs, copied = pairs + copied, []
         if self.n_averaged == 0:
@@ -138,10 +136,8 @@ class SWALR(LRScheduler, swa_lr=..., anneal_epochs=10, anneal_strategy="cos"):
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["swa_lr"] = rate
         self._anneal_strategy = self.__dict__.pop("anneal_strategy")
-        fits = self._anneal_strategy in {"cos", "linear"}
-        check(
-            fits, f"anneal_strategy is neither cos nor linear: {self._anneal_strategy}", ValueError
-        )
+        told = f"anneal_strategy is neither cos nor linear: {self._anneal_strategy}"
+        check(self._anneal_strategy in {"cos", "linear"}, told, ValueError)
         fits = isinstance(self.anneal_epochs, int) and self.anneal_epochs >= 0
         check(fits, f"anneal_epochs should be 0 or more: {self.anneal_epochs}", ValueError)
 
