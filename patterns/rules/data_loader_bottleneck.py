@@ -241,7 +241,8 @@ def _words(trace: Trace, bound: WorkerBound | None, work: WorkerWork | None) -> 
             "send less: uint8 rather than float32, fewer and smaller tensors, converted on arrival",
         )
     return (
-        f"{who} waits {wait} a batch, for single ones that come late: {count} can {rate}, {rest}",
+        f"{who} waits {wait} a batch, for single batches that come late: {count} can {rate},"
+        f" {rest}",
         "raise prefetch_factor, or make the slow items cheaper",
     )
 

@@ -31,9 +31,9 @@ from ..option import EASY_WARNING, Option, alike_rounds, most_forms_of_rounds, s
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
-_DECIDING = "element by element, and a value may decide what follows: torch.where() if so"
+_DECIDING = "element by element, and a value read in each may decide a branch: then torch.where()"
 _CARRIED = "element by element, where each may need the one before"
-_ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all rounds, if no input needs a result"
+_ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a result"
 
 _SELECT_INPUTS = 3  # tensor, dim, index
 _MOSTLY = 0.5  # of the rounds
@@ -112,7 +112,7 @@ class ForLoopIndexing(Pattern):
     """
 
     code = "TDY404"
-    why_no_edit = "a round may need the one before"
+    why_no_edit = "an iteration may need the one before"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     fewest_rounds = Option(
         10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
@@ -190,7 +190,7 @@ class ForLoopIndexing(Pattern):
             rounds = with_backward(trace, [walk.rows for walk in walks])
             count = sum(walk.rounds for walk in walks)
             doubt = walks[0].doubt or (_CARRIED if any(w.is_carried for w in walks) else "")
-            counted = count_text(trace, count, "rounds", [walk.rows for walk in walks])
+            counted = count_text(trace, count, "iterations", [walk.rows for walk in walks])
             yield Match(
                 [walk.first for walk in walks],
                 f"{counted} index a tensor {doubt or 'element by element'}",

@@ -90,8 +90,8 @@ class LoopOfSmallOps(Pattern):
     code = "TDY411"
     severity = Severity.INFO
     needs = frozenset({Capability.OPS, Capability.STACKS})
-    why_no_edit = "the trace does not tell whether each round needs the one before"
-    fix = "if no round needs the one before: one op for all (index_add_, torch._foreach_*)"
+    why_no_edit = "the trace does not tell whether each iteration needs the one before"
+    fix = "if no iteration needs the one before: one op for all (index_add_, torch._foreach_*)"
     fewest_rounds = Option(10, "a loop of fewer rounds is as readable as cheap", least=2)
     longest_round = Option(32, "rounds of more operators are whole models", least=1)
     longest_op_us = Option(
@@ -170,11 +170,11 @@ class LoopOfSmallOps(Pattern):
             idle = rounds.time - devices.any_busy(trace)
             if (trace.step_share(idle) or 0.0) >= self.worth_a_word:
                 count = sum(loop.rounds for loop in same)
-                rounds_text = count_text(trace, count, "rounds", [loop.ops for loop in same])
+                counted = count_text(trace, count, "iterations", [loop.ops for loop in same])
                 called = _named(trace, same[0])
                 yield Match(
                     [first_of(loop) for loop in same],
-                    f"{rounds_text} of a loop call {called}, a little work each",
+                    f"{counted} of a loop call {called}: little work in each",
                     rounds.time,
                     location=same[0].location,
                 )

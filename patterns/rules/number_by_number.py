@@ -101,7 +101,7 @@ class NumberByNumber(Pattern):
             lasts = time_text(sum(read.python_ns for read in same) / len(same))
             yield Match(
                 events,
-                f"{count} become Python's, which runs for {lasts} after each tolist(),"
+                f"tolist() gives {count} to Python, which runs for {lasts} after each call,"
                 " until the next operator",
                 time,
                 Edit("operators instead", host=host, left=_LEFT),

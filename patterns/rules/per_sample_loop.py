@@ -87,7 +87,7 @@ class PerSampleLoop(Pattern):
 
     code = "TDY406"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    why_no_edit = "the trace does not tell whether each round needs the one before"
+    why_no_edit = "the trace does not tell whether each iteration needs the one before"
     fix = "give the whole batch to the op, or torch.vmap for a function of one sample"
     fewest_rounds = Option(8, "a batch of fewer samples is about as fast one by one", least=2)
     alike_share, most_forms = alike_rounds(), most_forms_of_rounds()

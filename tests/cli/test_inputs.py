@@ -94,7 +94,7 @@ def test_ranks_of_a_job_are_reported_together(tmp_path: Path) -> None:
     assert [line.split() for line in without_account(result.lines) if "train.py" in line] == [
         "train.py:3 in fill() x2 55.0 us 55.0% of run on rank 1".split()
     ]
-    said = "    on rank 1: 14 rounds index a tensor element by element (all ranks: 47.0 to"
+    said = "    on rank 1: 14 iterations index a tensor element by element (all ranks: 47.0"
     assert said in result.lines
     assert result.lines[-1].startswith("1 warning")
     assert result.lines[-1].endswith("in 3 traces")

@@ -67,7 +67,7 @@ def test_one_finding_worked_out_by_hand(tmp_path: Path) -> None:
     _validate(report)
     (found,) = report["traces"]
     (finding,) = found["findings"]
-    assert finding["message"].startswith("12 rounds")
+    assert finding["message"].startswith("12 iterations")
     assert finding["fix"]
     del finding["message"], finding["fix"]
     assert finding == {

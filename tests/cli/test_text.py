@@ -108,7 +108,7 @@ def test_quiet_is_a_line_a_finding(tmp_path: Path) -> None:
     result = tidy("report", bad, good, "--quiet")
     assert (result.code, result.err) == (1, "")
     said = "train.py:3: TDY404 for-loop-indexing warning: "
-    assert result.lines == [f"{said}12 rounds index a tensor element by element"]
+    assert result.lines == [f"{said}12 iterations index a tensor element by element"]
     assert tidy("report", good, "-q").out == ""
     output = tmp_path / "report.txt"
     output.write_text("of an earlier run")

@@ -15,12 +15,15 @@ _LATER_STEPS = joined(*(steps("aten::mm", count=1).replace("#1", f"#{at}") for a
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (steps(_FILL * 12), "12 rounds a step index"),
-        (steps(_FILL * 12) + steps(_FILL * 13, count=1).replace("#1", "#4"), "12 rounds a step"),
-        (steps(_FILL * 12) + "aten::mm\n" + steps(_FILL * 40), "26 rounds a step"),
-        (steps(_FILL * 12, "aten::mm") + _LATER_STEPS, "12 rounds a step"),
-        (_FILL * 1200, "1,200 rounds index"),
-        (_FILL * 1200 + steps("aten::mm"), "1,200 rounds index"),
+        (steps(_FILL * 12), "12 iterations a step index"),
+        (
+            steps(_FILL * 12) + steps(_FILL * 13, count=1).replace("#1", "#4"),
+            "12 iterations a step",
+        ),
+        (steps(_FILL * 12) + "aten::mm\n" + steps(_FILL * 40), "26 iterations a step"),
+        (steps(_FILL * 12, "aten::mm") + _LATER_STEPS, "12 iterations a step"),
+        (_FILL * 1200, "1,200 iterations index"),
+        (_FILL * 1200 + steps("aten::mm"), "1,200 iterations index"),
     ],
     ids=["alike", "unlike", "two-loops", "some-steps", "no-steps", "before-the-steps"],
 )
@@ -35,4 +38,6 @@ def test_numbers_are_those_of_a_step_that_has_some() -> None:
     text = steps(numbers, "train.py(9): <genexpr> 400us", "aten::mm 90us", lasts_us=None)
     later = _LATER_STEPS.replace("aten::mm", "aten::mm 90us")
     (found,) = tidy.check(parse_outline(text + later + numbers), select=["TDY414"]).findings
-    assert found.message.startswith("4,096 numbers a step become Python's, which runs for 402 us")
+    assert found.message.startswith(
+        "tolist() gives 4,096 numbers a step to Python, which runs for 402 us"
+    )

@@ -111,7 +111,7 @@ def test_batches_that_take_long_to_receive(tmp_path: Path) -> None:
 def test_single_slow_batches(tmp_path: Path) -> None:
     loop = Loop(batch_ms=8, step_ms=10, slow=(6, 11, 16, 21), prefetch=1)
     (found,) = _found(loop, tmp_path)
-    assert "for single ones that come late" in found.message
+    assert "for single batches that come late" in found.message
     assert found.fix.startswith("raise prefetch_factor")
 
 
