@@ -41,7 +41,8 @@ u.fill_(-1).clone(), u.fill_(1.5), b.fill_(2)
 u.fill_(2 + 0j).clone(), b.fill_(2j); u.fill_(-3.7); u.fill_(torch.tensor(300)); put(u, 0, 2j)
 put(u, 0, u.numpy().astype(int)[0, 0] + 300); f.detach().fill_(1 + 2j); f.detach().fill_(2**64)
 torch.zeros(2, dtype=torch.complex64).fill_(1e39j); torch.zeros(2).scatter_(0, i[:1], 1e39)
-f.half() @ M.float(); f @ M.half(); f.half() @ v.float(); F.linear(f.half(), M.float(), v.float())
+f.half() @ M.float(); f @ M.half(); f.half() @ v.float(); f[0].half() @ v.float()
+F.linear(f.half(), M.float(), v.float())
 torch.bmm(f.half()[None], M.float()[None]); F.conv1d(f.half()[None], f[:, :2, None])
 F.conv1d(f.half()[None], f.half()[:, :2, None], v.float())
 F.scaled_dot_product_attention(f.half(), f, f); F.binary_cross_entropy_with_logits(f, k)
@@ -53,14 +54,8 @@ F.max_pool2d(torch.full((1, 1, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
 F.max_pool3d(torch.full((1, 1, 4, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
     """),
     *[f"[{code}, g]" for code in _WRITTEN],
-    *[
-        _OF_NOTHING.format(*row)
-        for row in (
-            ("F.layer_norm(t, (0,))", "2, 0"),
-            ("F.layer_norm(t, (3,))", "0, 3"),
-            ("F.group_norm(t, 2)", "0, 4, 3"),
-            ("F.embedding(torch.tensor([1]), t)", "3, 0"),
-            ("F.max_pool2d(t, 2)", "0, 2, 4, 4"),
-        )
-    ],
-]
+    *[_OF_NOTHING.format(*row.split(" of ")) for row in calls("""
+F.layer_norm(t, (0,)) of 2, 0; F.layer_norm(t, (3,)) of 0, 3; F.group_norm(t, 2) of 0, 4, 3
+F.embedding(torch.tensor([1]), t) of 3, 0; F.max_pool2d(t, 2) of 0, 2, 4, 4
+    """)],
+]  # fmt: skip
