@@ -51,16 +51,11 @@ def _check(steps: list[Step], devices: int, size: int) -> None:
         cuda.configure(None)
 
 
+@pytest.mark.parametrize("devices", [1, 3])
 @settings(max_examples=8, deadline=None, suppress_health_check=SHARED)
-@given(programs())
-def test_one_device(steps: list[Step]) -> None:
-    _check(steps, 1, 128)
-
-
-@settings(max_examples=8, deadline=None, suppress_health_check=SHARED)
-@given(programs())
-def test_three_devices(steps: list[Step]) -> None:
-    _check(steps, 3, 128)
+@given(steps=programs())
+def test_programs(devices: int, steps: list[Step]) -> None:
+    _check(steps, devices, 128)
 
 
 @pytest.mark.slow
