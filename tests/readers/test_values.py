@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tidy.readers import decoder
 from tidy.trace import EventKind, Track
 
 from .conftest import Read
@@ -47,6 +48,37 @@ def test_numbers_written_otherwise(read: Read, written: str) -> None:
     assert found["k"].parent == found["launch"]
     assert found["k"].nbytes == 12
     assert trace.info.warnings == []
+
+
+def test_quoted_numbers_of_hip_are_decoded_with_all_else(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(decoder, "_coerce_event")  # what reads one event after the other
+    said = {"correlation": 12, "stream": "0x0", "bytes": "1024"}
+    call = event("hipMemcpyAsync", 1, 1, cat="cuda_runtime", args=said)
+    copies = [
+        event(f"copy {number}", 5 + number, 1, cat="gpu_memcpy", pid=0, tid=7, args=args)
+        for number, args in enumerate(
+            [
+                {"correlation": 12, "device": 0, "stream": "0x1F", "bytes": "0012"},
+                {"correlation": 13, "device": 0, "stream": 3, "bytes": 2**62},
+                {"correlation": 14, "device": 0, "stream": "9" * 18, "bytes": "0x" + "f" * 15},
+            ]
+        )
+    ]
+    trace = read(document([call, *copies]))
+    rows = [row for row, name in enumerate(names(trace)) if name.startswith("copy")]
+    assert trace.stream[rows].tolist() == [31, 3, 10**18 - 1]
+    assert trace.nbytes[rows].tolist() == [12, 2**62, 16**15 - 1]
+    assert trace.info.warnings == []
+
+
+@pytest.mark.parametrize("value", ["", "0x", "0X7", "x", "7x", "9" * 40, "0x" + "f" * 40])
+def test_quoted_values_that_are_no_numbers_of_64_bits(read: Read, value: str) -> None:
+    kernel = event("k", 5, 1, cat="kernel", pid=0, tid=7, args={"bytes": value, "stream": 7})
+    trace = read(document([kernel, event("b", 20)]))
+    assert [each.nbytes for each in trace.events() if each.name == "k"] == [0]
+    assert warning_count(trace, "wrong type or size") == "1"
 
 
 def test_large_numbers_that_nobody_reads_cost_nothing(read: Read) -> None:

@@ -174,7 +174,7 @@ class RowWriter:
 
     def _device_columns(self, args: list[Args], track_ids: Column) -> dict[str, Any]:
         device = np.array([a.device for a in args], np.int64)
-        stream = np.array([a.stream for a in args], np.int64)
+        stream = _numbers_of([a.stream for a in args])
         if device.min() < 0 or stream.min() < 0:
             tracks = list(self.raw.strings.tracks)
             used, place = np.unique(track_ids, return_inverse=True)
@@ -183,7 +183,8 @@ class RowWriter:
             device = np.where(device >= 0, device, pids[place])
             stream = np.where(stream >= 0, stream, streams[place])
         device = _all_small(device, 0)
-        return {"device": device, "stream": stream, "nbytes": [a.nbytes for a in args]}
+        nbytes = _numbers_of([a.nbytes for a in args])
+        return {"device": device, "stream": stream, "nbytes": nbytes}
 
     def _add_memory(self, events: list[AnyEvent]) -> None:
         self.known_count += len(events)
@@ -262,6 +263,15 @@ def _external_ids(args: list[Args]) -> NDArray[np.int64]:
     if not found.all():
         return np.array([a.external_id or a.external_id_2021 for a in args], np.int64)
     return found
+
+
+def _numbers_of(values: list[int | str]) -> NDArray[np.int64]:
+    """Return the numbers, of which some may be text; see `schema.Quoted`."""
+    found = np.array(values)
+    if found.dtype.kind == "i":
+        return found.astype(np.int64, copy=False)
+    texts = map(str, values)
+    return np.array([int(each, 16 if each.startswith("0x") else 10) for each in texts], np.int64)
 
 
 def _plain(identity: Any) -> int | str:

@@ -17,6 +17,8 @@ NO_NUMBER = float("nan")
 
 # What fits a column of 64 bits, with room to compute in.
 Large: TypeAlias = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+# Runtime calls of HIP have their stream as "0x0" and their bytes as "1024".
+Quoted: TypeAlias = Annotated[str, Meta(pattern=r"\A(?:[0-9]{1,18}|0x[0-9A-Fa-f]{1,15})\Z")]
 
 
 class Args(Struct, gc=False, frozen=True):
@@ -37,9 +39,9 @@ class Args(Struct, gc=False, frozen=True):
     memory_allocated: Large = field(name="Total Allocated", default=-1)
     memory_reserved: Large = field(name="Total Reserved", default=-1)
     device: Large = -1
-    stream: Large = -1
+    stream: Large | Quoted = -1
     correlation: Large = 0
-    nbytes: Large = field(name="bytes", default=0)
+    nbytes: Large | Quoted = field(name="bytes", default=0)
     external_id_2021: Large = field(name="external id", default=0)
     index_2022: Large = field(name="Profiler Event Index", default=-1)
     dims_2021: Raw = field(name="Input dims", default=_NOTHING)
