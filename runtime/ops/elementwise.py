@@ -39,6 +39,11 @@ def _floats(x: Any) -> Any:
     return x
 
 
+def _filled_by(value: Any, dtype: Any) -> Any:
+    """Return a number in a dtype that reaches it; a tensor's is converted like any copy."""
+    return value.astype(dtype) if isinstance(value, np.ndarray) else filling(value, dtype)
+
+
 def _filling(value: Any, dtype: Any) -> Any:
     check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
     return filling(value, dtype)
@@ -258,7 +263,7 @@ copy(self, src, non_blocking: bool = False)
     = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False) => _zero(grad)
     src: grad
 fill(self, value: number)
-    = np.broadcast_to(filling(value, self.dtype), self.shape)
+    = np.broadcast_to(_filled_by(value, self.dtype), self.shape)
     self: _zero(grad)
     value: grad.sum()
 []
