@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
@@ -14,7 +13,7 @@ from tidy.runtime.modelled.modelled_accelerator import accelerator
 from ..environment import SOAK
 from .hazards import hazards
 from .random_graphs import OnOne, OnStreams, Step, forward, programs
-from .recording import recording
+from .recording import assert_same, recording
 
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -31,22 +30,15 @@ def _grads(leaves: list[Any]) -> list[Any]:
     return [leaf.grad for leaf in leaves]
 
 
-def _same(found: list[Any], expected: list[Any]) -> None:
-    for ours, theirs in zip(found, expected, strict=True):
-        assert (ours is None) == (theirs is None)
-        if ours is not None:
-            np.testing.assert_array_equal(ours, theirs)
-
-
 def _check(steps: list[Step], devices: int, size: int) -> None:
     on_cpu = _values(steps, OnOne("cpu"), size)
     try:
         cuda.configure("t4", devices)
-        _same(_values(steps, OnOne("cuda"), size), on_cpu)
+        assert_same(_values(steps, OnOne("cuda"), size), on_cpu)
         with recording() as log:
             found = _values(steps, OnStreams(devices), size)
         assert hazards(log.work) == []
-        _same(found, on_cpu)
+        assert_same(found, on_cpu)
     finally:
         cuda.configure(None)
 

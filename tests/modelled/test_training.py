@@ -16,7 +16,7 @@ from tidy.runtime.utils.checkpoint import checkpoint
 from ..runtime.questions_optim import CASES, FUSED
 from ..runtime.tables import calls
 from .hazards import hazards
-from .recording import kernels, number_of, place_of, recording, slow
+from .recording import assert_same, kernels, number_of, place_of, recording, slow
 
 pytestmark = pytest.mark.usefixtures("two_t4")
 nn, F = torch.nn, torch.nn.functional
@@ -63,8 +63,7 @@ def test_optimizers(name: str, options: dict[str, Any]) -> None:
     def make(params: Any) -> Any:
         return getattr(torch.optim, name)(params, **options)
 
-    for a, b in zip(_train("cpu", make), _train("cuda:1", make), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(_train("cuda:1", make), _train("cpu", make))
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -82,9 +81,8 @@ def test_checkpoint(reentrant: bool) -> None:
     expected, _ = run("cpu", True)
     found, kept = run("cuda", True)
     plain, more = run("cuda", False)
-    for a, b, c in zip(expected, found, plain, strict=True):
-        np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(a, c)
+    assert_same(found, expected)
+    assert_same(plain, expected)
     assert kept < more / 2
 
 
@@ -99,8 +97,7 @@ def test_double_backward() -> None:
         g.square().sum().backward()
         return [x.grad.numpy(force=True), w.grad.numpy(force=True)]
 
-    for a, b in zip(second("cpu"), second("cuda"), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(second("cuda"), second("cpu"))
 
 
 def _at_the_end(x: Any, y: Any, note: Callable[..., None]) -> None:
