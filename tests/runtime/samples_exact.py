@@ -174,6 +174,8 @@ def _as_in_a_new_process(torch):
     """What ran before must not decide: PyTorch says some warnings once in a process, and the first
     torch.compile of a process turns the checks of distributions off.
     """
+    if hasattr(torch, "storage"):  # whose warning comes once, whatever is set
+        vars(torch.storage._warn_typed_storage_removal)["has_warned"] = True
     distribution = torch.distributions.Distribution
     checks = distribution._validate_args
     distribution.set_default_validate_args(True)
