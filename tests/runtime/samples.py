@@ -5,8 +5,6 @@ same under an observer and on a device. `lo`, `hi` bound the random inputs; `x`,
 inputs that require a gradient, `i` int64 indices, `m` a mask.
 """
 
-# ruff: noqa: E501  (a row a sample)
-
 import operator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Names in them: `x`, `y` float64 (2, 3), `T` (2, 3, 4), `P` as `T` but permuted i
 (2, 3), `i` indices, `c`, `d` complex128 (2, 3), `z` float64 of no dimension, `e` of size (0, 3).
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 import contextlib
 import io
 import math

@@ -1,7 +1,5 @@
 """Samples that PyTorch's database of operators led to, and more of their kind; for samples_exact.py."""
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 DATABASE = calls("""

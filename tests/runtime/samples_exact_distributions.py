@@ -3,8 +3,6 @@
 Other names are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 DISTRIBUTIONS = calls("""

@@ -3,8 +3,6 @@
 Names in them are those of samples_exact.py; `I` is `T` with a batch, (2, 1, 3, 4), `W` (1, 2, 2, 2).
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 IMAGES = calls("""

@@ -3,8 +3,6 @@
 Names in them are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 _SIGNS = "torch.tensor([1.0, -1.0])"

@@ -4,8 +4,6 @@ Names in them are those of samples_exact.py; `image` and `volume` are float64 in
 `g` holds 0, 1, 2 and 3.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 _OF_NOTHING = "(lambda f, t: torch.autograd.grad(f(t).sum(), t))(lambda t: {}, torch.ones({}).requires_grad_())"

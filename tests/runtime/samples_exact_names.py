@@ -4,8 +4,6 @@ gradients that a mask cuts off though they are infinite.
 Names in them are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 NAMES = calls("""

@@ -3,8 +3,6 @@
 Names in them are those of samples_exact.py.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 _NAN = "torch.tensor([math.nan, -1.0, 2.0, 0.0, math.inf, -math.inf, 30.0, -30.0])"

@@ -2,8 +2,6 @@
 under PyTorch's other names, and of results written to given tensors.
 """
 
-# ruff: noqa: E501  (some samples are long)
-
 from .tables import calls
 
 TENSORS = calls("""

@@ -5,8 +5,6 @@ Names in them: `x`, `y` float64 (3, 4), `w` float32 with infinities and nan, `k`
 tensors and a tuple of them are alike; numbers and words count with their type.
 """
 
-# ruff: noqa: E501  (a row a sample)
-
 import copy
 import io
 import math
