@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PACKAGE ?= .
 
-.PHONY: help check lint types docs rule test pythons oracle latest soak bench
+.PHONY: help check lint types docs rule test pythons oracle corpus latest soak bench
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -41,6 +41,9 @@ pythons: ## the plain suite on each Python that is here, with the versions of .c
 
 oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorded traces; slow tests
 	$(PYTHON) -m pytest -m "(oracle or slow) and not alone"
+
+corpus: ## all training scripts of tests/runtime/corpus, 50 steps each, beside PyTorch in both dtypes
+	TIDY_SOAK=1 $(PYTHON) -m pytest -m oracle tests/runtime/corpus
 
 latest: ## both suites with the newest release of every package, PyTorch aside; decides nothing
 	rm -rf build/latest && $(PYTHON) -m venv build/latest
