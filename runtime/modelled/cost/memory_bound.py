@@ -1,4 +1,4 @@
-"""What kernels take that memory is the limit of, and what every plan of them needs.
+"""What kernels, copies and fills take that memory is the limit of, and how such are planned.
 
     ns = floors * floor + bytes / (bandwidth * efficiency * min(1, busy))
 
@@ -6,6 +6,7 @@ The floor is what the shortest kernel takes; it makes small work slow per byte, 
 that must wait for one thing before it can ask for the next (an index, a mean) has several of them.
 `busy` is what part of the SMs that can exhaust the memory have a block. Of all bytes, as many as
 half of the second-level cache holds come from it, or stay there: what ran before has left them.
+A copy between memories takes a latency, and its bytes over a bandwidth.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ _SMS_THAT_SUFFICE = 0.4
 _L2_SPEED = 2.0
 _L2_SHARE = 0.5
 _MANY_BLOCKS = 1 << 30
+# Of copies: from where to where, and how the host holds its side.
+KINDS = ("HtoD pageable", "HtoD pinned", "DtoH pageable", "DtoH pinned", "DtoD", "PtoP")
+_HOST_LATENCY_NS = 1500
+_PEER_LATENCY_NS = 2500
+_BUS_EFFICIENCY = 0.8  # of a link between devices
+_MEMSET_NS = 800
 
 
 class Pace(NamedTuple):
@@ -76,3 +83,22 @@ def memory_plan(
         ns = max(ns, spec.kernel_floor_ns + int(flops / (spec.float32_flops_per_s * 0.5) * 1e9))
     ns += int((pace.floors - 1) * spec.kernel_floor_ns)
     return KernelPlan(name, ns, flops, nbytes, (grid, 1, 1), (threads, 1, 1), 32, shared_nbytes)
+
+
+def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
+    """Return how long a copy (of KINDS) takes on its stream; a pageable one holds up the host."""
+    if kind == "DtoD":  # what is read is written as well
+        rate = spec.memory_bytes_per_s * MEMORY_EFFICIENCY
+        return spec.kernel_floor_ns + int(2 * nbytes / rate * 1e9)
+    if kind == "PtoP":
+        return _PEER_LATENCY_NS + int(nbytes / (spec.peer_bytes_per_s * _BUS_EFFICIENCY) * 1e9)
+    if kind not in KINDS:
+        raise ValueError(f"a copy is one of {', '.join(KINDS)}, not {kind!r}")
+    pinned = kind.endswith("pinned")
+    rate = spec.pinned_bytes_per_s if pinned else spec.pageable_bytes_per_s
+    return _HOST_LATENCY_NS + int(nbytes / rate * 1e9)
+
+
+def memset_ns(nbytes: int, spec: DeviceSpec) -> int:
+    """Return how long a `cudaMemsetAsync` takes."""
+    return _MEMSET_NS + int(nbytes / (spec.memory_bytes_per_s * MEMORY_EFFICIENCY) * 1e9)
