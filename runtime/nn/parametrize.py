@@ -52,9 +52,10 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, parametrization: Module, tensor: Tensor) -> None:
         super().__init__([parametrization])
-        with no_grad():
-            known = hasattr(parametrization, "right_inverse")
-            new = parametrization.right_inverse(tensor) if known else tensor
+        new: Any = tensor
+        with no_grad(), contextlib.suppress(NotImplementedError):
+            if hasattr(parametrization, "right_inverse"):
+                new = parametrization.right_inverse(tensor)
         if isinstance(new, Tensor):
             if new is not tensor:
                 tensor.data = new.detach()
@@ -113,10 +114,11 @@ def register_parametrization(
     told = f"Module '{module}' does not have a parameter or a buffer with name '{tensor_name}'"
     check(tensor_name in {**module._buffers, **module._parameters}, told, ValueError)
     tensor = getattr(module, tensor_name)
-    shape, made = tensor.array.shape, ParametrizationList(parametrization, tensor)
-    found = tensor if unsafe else made()
-    alike = isinstance(found, Tensor) and found.array.shape == shape and found.dtype == tensor.dtype
-    check(alike, f"A parametrization must return a tensor of {tensor.dtype}, {shape}", ValueError)
+    like = tensor.array.shape, tensor.dtype
+    made = ParametrizationList(parametrization, tensor)
+    found = None if unsafe else made()
+    alike = unsafe or (isinstance(found, Tensor) and (found.array.shape, found.dtype) == like)
+    check(alike, f"A parametrization must return a tensor of shape and dtype {like}", ValueError)
     delattr(module, tensor_name)
     if not is_parametrized(module):
         kind = type(module)

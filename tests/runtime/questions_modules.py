@@ -112,6 +112,20 @@ def own_parametrizations(lib):
         def forward(self, x):
             return x[0]
 
+    class OneWay(nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+        def right_inverse(self, a):
+            raise NotImplementedError
+
+    class Wider(nn.Module):
+        def forward(self, x):
+            return x
+
+        def right_inverse(self, a):
+            return a.double()
+
     module = filled(lib, nn.Linear(3, 3))
     parametrize.register_parametrization(module, "weight", Symmetric())
     yield described(module), module.weight, module.parametrizations.weight.original
@@ -123,9 +137,13 @@ def own_parametrizations(lib):
     yield module.weight is module.weight
     norm = parametrize.register_parametrization(nn.BatchNorm1d(3), "running_mean", Twice())
     yield described(norm)
+    yield parametrize.register_parametrization(
+        filled(lib, nn.Linear(2, 2)), "weight", OneWay()
+    ).weight
     calls = (
         lambda: parametrize.register_parametrization(module, "none", Twice()),
         lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wrong()),
+        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wider()),
         lambda: copy.copy(norm).__reduce_ex__(2),
     )
     yield [raised(call) for call in calls]
