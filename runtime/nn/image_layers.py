@@ -110,6 +110,10 @@ class _AdaptiveMax(_Windows):
     shown = "output_size={output_size}"
 
 
+class _Response(Layer):
+    shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
+
+
 class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=None" + _FACTORY)):
     """Batch norm of any number of dimensions; there are no other processes to be in step with."""
 
@@ -207,6 +211,7 @@ _ROWS: Any = (
     *_in_each(_Unpool, "MaxUnpool", _UNPOOL, "kernel_size, stride=None, padding=0"),
     (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
     (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
+    (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),
     (Layer, "RReLU", _RRELU, "lower=0.125, upper=0.3333333333333333, inplace=False"),
     (Layer, "Threshold", "threshold", "threshold, value, inplace=False"),
     (Layer, "PixelShuffle", "pixel_shuffle", "upscale_factor"),

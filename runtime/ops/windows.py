@@ -90,12 +90,25 @@ def _unpooled(
     return in_layout_of(x, put.reshape((*lead, *size)))
 
 
+def _response(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    """Each channel over what it and its neighbours have."""
+    check(x.array.ndim > 2, f"Expected 3D or higher dimensionality, got {x.shape}", ValueError)
+    if not x.array.size:
+        return x
+    squares = (x * x).reshape((x.array.shape[0], 1, x.array.shape[1], -1))
+    squares = aten.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
+    near = aten.avg_pool2d(squares, (size, 1), 1).reshape(x.array.shape)
+    return x / (near * alpha + k) ** beta
+
+
 _OF_N = """
 adaptive_max_pool{n}d(self, output_size, return_indices: bool = False)
     := _adaptive_max({n}, self, output_size, return_indices)
 max_unpool{n}d(self, indices, kernel_size, stride = None, padding = 0, output_size = None)
     := _unpooled({n}, self, indices, kernel_size, stride, padding, output_size)"""
 _ROWS = r"""
+local_response_norm(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0)
+    := _response(self, size, alpha, beta, k)
 unfold.columns(self, kernel_size, dilation = 1, padding = 0, stride = 1)
     := _of_planes(im2col, 2, self, kernel_size, dilation, padding, stride)
 fold(self, output_size, kernel_size, dilation = 1, padding = 0, stride = 1)

@@ -35,6 +35,8 @@ F.adaptive_max_pool2d(v, 2)
 F.max_unpool2d(*F.max_pool2d(I, (1, 2), return_indices=True), (1, 2)), F.max_unpool1d(*F.max_pool1d(T, 2, return_indices=True), 2), F.max_unpool3d(*F.max_pool3d(I, (1, 2, 2), return_indices=True), (1, 2, 2)), nn.MaxUnpool2d(2)(*F.max_pool2d(I, 2, return_indices=True), output_size=I.size()), repr(nn.MaxUnpool2d(2))
 F.max_unpool2d(*F.max_pool2d(I, 2, return_indices=True), 2, output_size=(9, 9))
 F.avg_pool2d(I, 2, ceil_mode=True), F.avg_pool2d(I, 2, 3, 1, ceil_mode=True), F.avg_pool2d(I, 2, 2, 1, True, False), F.avg_pool1d(T, 3, 2, 1, ceil_mode=True), F.avg_pool2d(I, 2, ceil_mode=True, divisor_override=3), F.avg_pool3d(I, (1, 2, 3), ceil_mode=True)
+F.local_response_norm(T, 2), F.local_response_norm(I, 3, 0.1, 0.5, 2.0), nn.LocalResponseNorm(2)(T), repr(nn.LocalResponseNorm(2))
+F.local_response_norm(x, 2)
 F.affine_grid(x[None], (1, 1, 2, 3), False), F.affine_grid(x[None], (1, 1, 2, 3), True), F.affine_grid(torch.cat([M, M[:, :1]], 1)[None], (1, 1, 2, 3, 1), False)
 F.affine_grid(x[None], (1, 1, 2, 3)); F.affine_grid(x, (1, 1, 2, 3), True)
 [F.grid_sample(I, T[:, :, :2].reshape(2, 3, 1, 2) * s, m, p, c) for s in (0.4, 1.5) for m in ('bilinear', 'nearest') for p in ('zeros', 'border') for c in (True, False)]
