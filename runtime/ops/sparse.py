@@ -213,5 +213,6 @@ FloatTensor, DoubleTensor = _typed(np.float32), _typed(np.float64)
 for _name in ("mm", "spmm"):
     publish(mm, _name, ["torch"])
 publish(sparse_coo_tensor, "sparse_coo_tensor", ["torch"])
-publish(to_sparse, "to_sparse", ["tensor"])
+for _name in ("to_sparse", "to_sparse_coo"):
+    publish(to_sparse, _name, ["tensor"])
 publish(lambda self: self, "to_dense", ["tensor"])

@@ -23,7 +23,7 @@ def graph_convolution(torch, nn, F):
     adjacency[torch.tensor(edges[0]), torch.tensor(edges[1])] = 1.0
     adjacency.fill_diagonal_(1.0)
     degree = torch.diag(adjacency.sum(1).pow(-0.5))
-    adjacency = (degree @ adjacency @ degree).to_sparse()
+    adjacency = (degree @ adjacency @ degree).to_sparse_coo()
 
     class GraphConvolution(nn.Module):
         def __init__(self, inputs, outputs):
