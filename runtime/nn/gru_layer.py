@@ -94,7 +94,7 @@ def _backward(
     return [*layer_gradients(arrays, of_input, of_state, work[2][:-1], wanted, reverse), h]
 
 
-def _guarded(needs: list[bool], x: Tensor, *_: Any) -> list[bool]:
+def _guarded(needs: list[bool], x: Tensor, *others: Any) -> list[bool]:
     """Tell which tensors the backward of the single steps saves, from which need gradients."""
     of_x, of_w_ih, of_w_hh, _, _, of_h = needs
     return [of_w_ih, of_x, of_h or len(x.array) > 1, False, False, of_w_hh]

@@ -46,7 +46,8 @@ def _gelu(x: Any, approximate: str) -> Any:
 
 
 def _gelu_back(share: Any, arrays: Any, grads: Any, _: Any, approximate: str) -> Any:
-    return [_in_blocks(lambda *each: _gelu_block_back(*each, approximate), *grads, *arrays, share)]
+    each = (*grads, *arrays, share)
+    return [_in_blocks(lambda g, x, share: _gelu_block_back(g, x, share, approximate), *each)]
 
 
 _FAR = 100  # from where on Phi is 0 or 1, and powers of it are within float32

@@ -107,7 +107,7 @@ def filling(value: Any, dtype: Any) -> Any:
     if isinstance(number, complex) and dtype.kind not in "bc":
         inside = number.imag == 0
         number = number.real
-    if isinstance(number, _NUMBER) and dtype.kind in "iu":
+    if isinstance(number, (int, float)) and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         wraps = dtype.kind == "u" and isinstance(number, int)
         inside = inside and (-limits.max if wraps else limits.min) <= number <= limits.max
