@@ -95,7 +95,7 @@ class ForLoopIndexing(Pattern):
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
     next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded,
     and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
-    test a tensor or read a value and then go on: a branch may not have been taken.
+    end with a test of a tensor, or read a value and then compute: a branch may not have been taken.
     Rounds of views alone count where they take 1 % of the steps. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
     does in the autograd engine are not reported either.
@@ -157,6 +157,7 @@ class ForLoopIndexing(Pattern):
             at=AT,
             severity=Severity.INFO,
         ),
+        Fires("a-condition-for-python", under(FRAME, _ops("select eq is_nonzero to") * 12), at=AT),
         Fires(
             "values-that-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT
         ),

@@ -13,9 +13,10 @@ from tidy.trace import Trace
 from ..device.launches import has_name
 from ..python.op_names import PRODUCTS, VIEWS, aten
 
-_CONDITION, _READS = aten("is_nonzero"), aten("item _local_scalar_dense")
-# `t[i] = number` after a read writes the number itself.
-_WRITES_NUMBERS = aten("fill_")
+_CONDITION, _READS = aten("is_nonzero"), aten("is_nonzero item _local_scalar_dense")
+# What follows a read and computes nothing that a branch may skip: `t[i] = number` writes the number
+# itself, and lists are made and read for all elements alike.
+_NO_BRANCH = VIEWS | _READS | aten("fill_ to cpu empty lift_fresh detach_ resolve_conj resolve_neg")
 
 
 class Body(Enum):
@@ -28,11 +29,14 @@ class Body(Enum):
 
 
 def body_of_rounds(trace: Trace) -> Callable[[NDArray[np.int64]], Body]:
-    """Return what tells of the ids of one round's names, from the first select on, what it does."""
-    is_product, is_view, asks, reads, writes = (
-        has_name(trace, *names) for names in (PRODUCTS, VIEWS, _CONDITION, _READS, _WRITES_NUMBERS)
+    """Return what tells of the ids of one round's names, from the first select on, what it does.
+
+    A value may decide a branch if operators that compute follow it, or a condition ends the round:
+    no recorded round took the branch then.
+    """
+    is_product, is_view, asks, reads, no_branch = (
+        has_name(trace, *names) for names in (PRODUCTS, VIEWS, _CONDITION, _READS, _NO_BRANCH)
     )
-    computes = ~(is_view | reads | writes)
 
     def body_of(names: NDArray[np.int64]) -> Body:
         if is_product[names].any():
@@ -40,7 +44,7 @@ def body_of_rounds(trace: Trace) -> Callable[[NDArray[np.int64]], Body]:
         if is_view[names].all():
             return Body.VIEWS
         after_a_read = np.cumsum(reads[names]) > 0
-        is_deciding = asks[names].any() or (after_a_read & computes[names]).any()
+        is_deciding = asks[names[-1]] or (after_a_read & ~no_branch[names]).any()
         return Body.DECIDES if is_deciding else Body.ELEMENTS
 
     return body_of
