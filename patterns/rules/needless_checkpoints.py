@@ -11,7 +11,7 @@ from operator import or_
 import numpy as np
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, Intervals, Trace, rows_of
+from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import memory, obstacles
@@ -19,7 +19,6 @@ from ..evidence.device.autograd import NODE
 from ..evidence.device.recomputed import Recomputed, kept_nbytes, recomputed
 from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..evidence.time.rounds import count_text
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, share, word_share
 
@@ -109,8 +108,9 @@ class NeedlessCheckpoints(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         if not recomputed(trace):
             return None
-        if Capability.MEMORY not in trace.capabilities:
-            return obstacles.not_recorded(trace, Capability.MEMORY)
+        lacking = frozenset({Capability.MEMORY, Capability.STEPS}) - trace.capabilities
+        if lacking:
+            return obstacles.not_recorded(trace, *sorted(lacking, key=lambda each: each.value))
         missing, devices = memory.without_addresses(trace), memory.devices_with_memory(trace)
         if missing is not None or _is_on_cpu(trace):
             return missing
@@ -130,16 +130,14 @@ class NeedlessCheckpoints(Pattern):
 
         for same in places.parts(found, lambda each: first_of(each).location, first_of):
             host = _host(trace, same)
-            time = reduce(or_, host.values())
-            if (trace.step_share(time) or 0.0) < self.worth_a_word:
-                continue
-            firsts = [first_of(each) for each in same]
-            counted = count_text(trace, len(same), "forwards", [rows_of(firsts)])
             ops = list(trace.events(np.concatenate([each.ops for each in same]).tolist()))
             edit = edits.without_ops(trace, ops, "kept instead of computed again", _LEFT)
+            time = reduce(or_, host.values(), trace.time_of(edit.work))
+            if (trace.step_share(time) or 0.0) < self.worth_a_word:
+                continue
             yield Match(
-                firsts,
-                f"{counted} of checkpoints are computed again in the backward; {needs}",
+                [first_of(each) for each in same],
+                f"checkpoints compute their forward a second time, in the backward; {needs}",
                 time,
                 replace(edit, host=host),
                 at_most=Severity.INFO,
@@ -152,7 +150,7 @@ class NeedlessCheckpoints(Pattern):
         """Say what memory it takes to keep all these; "" where a GPU lacks it."""
         if _is_on_cpu(trace):
             more = memory.in_units(kept_nbytes(trace, memory.CPU, found))
-            return f"to keep what they make takes {more} more"
+            return f"to keep what it makes takes {more} more"
         said = ""
         for device in memory.devices_with_memory(trace):
             held = int(memory.changes_of(trace, device).reserved_nbytes.max())
@@ -160,7 +158,7 @@ class NeedlessCheckpoints(Pattern):
             if held + more > self.plenty * total:
                 return ""
             sizes = [memory.in_units(each) for each in (more, held, total)]
-            said = said or "to keep what they make takes {} more, beside {} of the GPU's {}".format(
+            said = said or "to keep what it makes takes {} more, beside {} of the GPU's {}".format(
                 *sizes
             )
         return said

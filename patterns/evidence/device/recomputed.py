@@ -45,13 +45,15 @@ class Recomputed(NamedTuple):
 @kept
 def recomputed(trace: Trace) -> list[Recomputed]:
     """Return all forwards that run again in a backward, by start."""
-    ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
     nodes = np.sort(tree_rows(trace, f"{NODE}*"))
     ranges = [(row, int(trace.subtree_end[row])) for row in _modules(trace, nodes).tolist()]
     for row in tree_rows(trace, _REENTRANT).tolist():
         inner = nodes[np.searchsorted(nodes, row) : np.searchsorted(nodes, trace.subtree_end[row])]
         if len(inner):
             ranges.append((row + 1, int(inner[0])))
+    if not ranges:
+        return []
+    ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
     found = list[Recomputed]()
     for first, end in ranges:
         inside = ops[slice(*np.searchsorted(ops, (first, end)))]
@@ -69,6 +71,8 @@ def kept_nbytes(trace: Trace, device: int, found: list[Recomputed]) -> int:
     of_step = dict[int, int]()
     steps = step_of(trace, [each.start_ns for each in found]).tolist()
     for each, step in zip(found, steps, strict=True):
+        if step < 0:
+            continue
         own = slice(*np.searchsorted(lives.start_ns, (each.start_ns, each.end_ns)))
         stays = lives.freed_ns[own] > each.end_ns
         of_step[step] = of_step.get(step, 0) + int(lives.nbytes[own][stays].sum())
@@ -79,6 +83,8 @@ def _modules(trace: Trace, nodes: Rows) -> Rows:
     """Return outermost calls of modules right in an operator of a node that C++ implements."""
     modules = np.sort(tree_rows(trace, "nn.Module: *"))
     modules = outermost_rows(trace, modules[below(trace, nodes).contains(modules)])
+    if not len(modules):
+        return modules
     is_op = trace.kind[: trace.tree_count] == EventKind.TorchOp
     is_op[nodes] = True
     around = trace.parent[modules].astype(np.int64)
