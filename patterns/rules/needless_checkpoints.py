@@ -149,8 +149,8 @@ class NeedlessCheckpoints(Pattern):
     def _needs(self, trace: Trace, found: list[Recomputed]) -> str:
         """Say what memory it takes to keep all these; "" where a GPU lacks it."""
         if _is_on_cpu(trace):
-            more = memory.in_units(kept_nbytes(trace, memory.CPU, found))
-            return f"to keep what it makes takes {more} more"
+            of_cpu = memory.in_units(kept_nbytes(trace, memory.CPU, found))
+            return f"to keep what it makes takes {of_cpu} more"
         said = ""
         for device in memory.devices_with_memory(trace):
             held = int(memory.changes_of(trace, device).reserved_nbytes.max())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tidy.trace import Rows, Trace
 from tidy.trace.kept import kept
+from tidy.trace.links import grouped
 
 from ..device.launches import has_name, ops_in_no_op
 from ..python.op_names import VIEWS, aten
@@ -87,9 +88,12 @@ def counted_loops(
         names = trace.name_id[ops]
         places = np.flatnonzero(np.isin(ops, taking))
         which = np.searchsorted(numbers, trace.inputs_id[ops[places]])
+        by_tensor = grouped(tensor_of[which])
         taken = np.zeros(len(ops) + 1, bool)
         for dims, tensor in tensors.items():
-            of_tensor = tensor_of[which] == tensor
+            of_tensor = by_tensor.get(tensor, places[:0])
+            if len(of_tensor) < fewest_rounds:
+                continue
             takings = places[of_tensor]
             for each in _counting_up(takings, elements[which[of_tensor]], fewest_rounds):
                 kinds = forms_of_rounds(trace, names, each, forms)
