@@ -43,10 +43,10 @@ _MOST_NAMED = 4
 _NO_RESULT = VIEWS | aten("to lift_fresh detach_ resolve_conj resolve_neg")
 # Where a loop stands that Python's own `copy` runs for its caller.
 _COPIES = "copy.py"
-# Of torch.optim.swa_utils: it goes through all parameters, but for the averages of `multi_avg_fn`.
+# A method of AveragedModel, which with `multi_avg_fn` averages all parameters at once.
 _AVERAGES = re.compile(r"(.*/)?optim/swa_utils\.py\(\d+\): update_parameters")
 _NOT_AVERAGED = _NO_RESULT | aten("copy_ item _local_scalar_dense")
-_AVERAGED = "AveragedModel(..., multi_avg_fn=get_ema_multi_avg_fn(decay)), or that of SWA"
+_AVERAGED = "give AveragedModel a multi_avg_fn: get_ema_multi_avg_fn(decay), or SWA's"
 
 _ITEM = "data.py(3): __getitem__"
 _ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
@@ -71,9 +71,9 @@ class LoopOfSmallOps(Pattern):
     gradients that `zero_grad` fills TDY603; with a matrix product or a convolution in each round it
     may be the layers of a model, and is not reported. Training steps, the items that a DataLoader
     takes one after the other, optimizers' steps, rounds whose operators take long, and
-    rounds of views and conversions that copy nothing are not reported either; of the loops of
-    `torch.optim.swa_utils.AveragedModel` one that averages parameter by parameter alone is. It is
-    info, since the trace does not tell whether a round needs the one before.
+    rounds of views and conversions that copy nothing are not reported either. Of the loops that
+    `torch.optim.swa_utils.AveragedModel` has itself only one that averages parameter by parameter
+    is reported. It is info, since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
