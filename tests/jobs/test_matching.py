@@ -117,6 +117,14 @@ def test_groups_of_one_name_are_told_by_their_ranks() -> None:
     assert _rows_of(match(job.tables())) == _true_rows(job)
 
 
+def test_groups_of_one_rank_lack_nobody() -> None:
+    """As those of data parallelism where all ranks share each layer."""
+    job = tensor_and_data(4, 4, steps=2)
+    matched = match(job.tables())
+    assert _rows_of(matched) == {rows for rows in _true_rows(job) if len(rows) == 4}
+    assert (len(matched.group), matched.unmatched) == (6, {})
+
+
 def test_ranks_that_were_not_given_are_counted() -> None:
     tables = tensor_and_data(8, steps=2).tables()
     matched = match([tables[0], tables[5]])

@@ -200,7 +200,8 @@ def match(tables: Sequence[Collectives]) -> Matched:
         TOO_MANY: count > of_group,
         OTHER_SIZE: (kind[head] == _BY_ORDER) & ~same_size,
     }
-    left, unmatched = np.ones(len(first), bool), dict[str, int]()
+    # A group of one rank has nobody to wait for, and nothing of it is missing.
+    left, unmatched = ~_are_of_one(groups)[group[head]], dict[str, int]()
     for reason, wrong in reasons.items():
         if (lost := int(count[left & wrong].sum())) > 0:
             unmatched[reason] = lost
@@ -262,6 +263,11 @@ def _is_even(family: Ints, place: Ints, ranks: int) -> Bools:
     first = np.flatnonzero(np.append(True, np.diff(key // ranks) != 0))
     even: Bools = np.maximum.reduceat(count, first) == np.minimum.reduceat(count, first)
     return even
+
+
+def _are_of_one(groups: Sequence[ProcessGroup]) -> Bools:
+    """Tell which groups have one rank alone; the last entry is for an unknown group."""
+    return np.array([*(each.size == 1 or len(each.ranks) == 1 for each in groups), False], bool)
 
 
 def _expected(groups: Sequence[ProcessGroup], group: Ints, place: Ints, ranks: Ints) -> Ints:
