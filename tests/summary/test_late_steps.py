@@ -91,6 +91,20 @@ def test_what_all_ranks_spend_longer_on_is_no_reason() -> None:
     )
 
 
+def test_ranks_may_number_their_steps_otherwise() -> None:
+    ranks = _ranks({1: {("idle", "data-loading"): 8 * _MS}})
+    expected = _reason(ranks)
+    for rank in (0, 1):
+        table, parts = ranks[rank].collectives, ranks[rank].step_parts
+        assert parts is not None
+        changed = {
+            "collectives": replace(table, step=table.step + 5 + rank),
+            "step_parts": replace(parts, steps=parts.steps + 5 + rank),
+        }
+        ranks[rank] = replace(ranks[rank], **changed)
+    assert _reason(ranks) == expected != ""
+
+
 def test_what_is_always_longer_is_no_reason() -> None:
     ranks = _ranks({1: {}})
     parts = ranks[1].step_parts

@@ -210,7 +210,7 @@ def match(tables: Sequence[Collectives]) -> Matched:
     mine, others = by_collective[is_matched], by_collective[~is_matched]
     head, count = head[left], count[left]
     first = np.append(0, np.cumsum(count))
-    on_device = columns["on_device"][mine]
+    on_device = columns["on_device"][mine] != 0
     if len(head):
         on_device = np.logical_and.reduceat(on_device, first[:-1])
     step = columns["step"].copy()

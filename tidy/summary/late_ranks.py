@@ -119,13 +119,12 @@ def _of(
         return None
     late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
     others = np.setdiff1d(replay.matched.beside(latest), late).tolist()
-    ranks = [summaries[each] for each in (latest, *others)]
     if of_host:
         reason = _HOST
     elif verdict == Verdict.PASSES:
-        reason = reason_in_steps(ranks, lateness, latest)
+        reason = reason_in_steps(summaries, replay.matched, lateness, (latest, *others))
     else:
-        reason = _reason(ranks, own_ns)
+        reason = _reason([summaries[each] for each in (latest, *others)], own_ns)
     return LateRanks(
         verdict,
         tuple(replay.matched.ranks[places].tolist()),

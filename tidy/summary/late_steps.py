@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..account import StepParts
 from ..account.causes import cause_text
-from ..jobs import Collectives, Lateness
+from ..jobs import Lateness, Matched
 from ..jobs.reasons import MOST_OF_LATE
 from ..jobs.table import Ints
 from ..trace import time_text
@@ -19,6 +19,7 @@ from .summary import Summary
 _NO_REASON = ("transfer", "rank-wait", "gap", "recording", "unknown")
 _PRODUCTS = ("matmul", "convolution")
 _MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
+_MOST_BESIDE = 64  # other ranks: their median tells as well as that of more
 _COMPUTE, _COPY, _IDLE = "compute", "copy", "idle"
 _IN_WAITS = ", while its host is in calls that wait for it"
 _VERBS = {_COMPUTE: "computes", _COPY: "copies", _IDLE: "idles"}
@@ -26,63 +27,85 @@ _VERBS = {_COMPUTE: "computes", _COPY: "copies", _IDLE: "idles"}
 Name = tuple[str, str]  # of a part: its sort and its cause
 
 
-def reason_in_steps(summaries: Sequence[Summary], lateness: Lateness, place: int) -> str:
+def reason_in_steps(
+    summaries: Sequence[Summary], matched: Matched, lateness: Lateness, places: Sequence[int]
+) -> str:
     """Say what a late rank spends longer on: `in these steps its GPU idles for 6.1 ms longer than
     in others: work on the CPU`.
 
     What other ranks spend longer in the same steps is no reason.
 
     Args:
-        summaries: the late rank's, then those of ranks that do the same work and are not late.
-        place: that of the late rank in `lateness`.
+        summaries: of the ranks compared, by their places.
+        places: that of the late rank, then those of ranks that do the same work and are not late.
 
     Returns:
         "" if no part of its time makes up half of what it is late by, or if that is not known.
     """
-    mine, late_ns = summaries[0].step_parts, lateness.late_ns[place]
-    late = lateness.late_steps(place)
-    is_late = np.isin(lateness.steps, late)
-    others = lateness.steps[np.isfinite(late_ns) & ~is_late]
-    if mine is None or not summaries[0].accounts:
+    place, *beside = places[: 1 + _MOST_BESIDE]
+    mine, late_ns = summaries[place], lateness.late_ns[place]
+    is_late = np.isin(lateness.steps, lateness.late_steps(place))
+    late, others = (lateness.steps[np.isfinite(late_ns) & each] for each in (is_late, ~is_late))
+    step = matched.step[matched.collective]
+    steps = {
+        each: _own_steps(summaries[each], matched, step, each, late, others)
+        for each in (place, *beside)
+    }
+    more = _more_ns(mine.step_parts, *steps[place])
+    if not more or not mine.accounts:
         return ""
-    more = _more_ns(mine, late, others)
-    beside = [_more_ns(each.step_parts, late, others) for each in summaries[1:]]
+    known = [_more_ns(summaries[each].step_parts, *steps[each]) for each in beside]
+    known = [each for each in known if each]
     for name in more:
-        usual_ns = float(np.median([each[name] for each in beside])) if beside else 0.0
+        usual_ns = float(np.median([each.get(name, 0) for each in known])) if known else 0.0
         more[name] -= max(usual_ns, 0.0)
     least_ns = MOST_OF_LATE * float(late_ns[is_late].mean())
-    of_sort = Counter[str]()
+    of_sort = defaultdict[str, float](float)
     for (sort, _), ns in more.items():  # what takes less makes nobody late
         of_sort[sort] += max(ns, 0)
-    (sort, more_ns), *_ = of_sort.most_common(1) or [("", 0.0)]
-    if not sort or more_ns < least_ns:
+    sort = max(of_sort, key=of_sort.__getitem__, default="")
+    if not sort or of_sort[sort] < least_ns:
         return ""
-    device = f"its {summaries[0].accounts[0].sort}"
+    device = f"its {mine.accounts[0].sort}"
     what = f"{device} {_VERBS[sort]} for" if sort in _VERBS else "its host takes"
-    said = f"in these steps {what} {time_text(more_ns)} longer than in others"
+    said = f"in these steps {what} {time_text(of_sort[sort])} longer than in others"
     if sort == _COMPUTE:
-        return said + _work(summaries[0].collectives, mine, late, others)
+        return said + _work(mine, *steps[place])
     cause = max((each for each in more if each[0] == sort), key=more.__getitem__)
     if sort == _COPY or more[cause] < least_ns:
         return said
     return said + (_IN_WAITS if cause[1] == "device-wait" else f": {cause_text(cause[1])}")
 
 
-def _more_ns(parts: StepParts | None, late: Ints, others: Ints) -> Counter[Name]:
+def _own_steps(
+    summary: Summary, matched: Matched, step: Ints, place: int, *some: Ints
+) -> list[Ints]:
+    """Return the numbers that a rank gives to some steps, which may be others than the job's.
+
+    Args:
+        step: of each member; shape (m,).
+    """
+    mine = matched.place == place
+    own = summary.collectives.step[matched.row[mine]]
+    return [np.unique(own[np.isin(step[mine], each)]) for each in some]
+
+
+def _more_ns(parts: StepParts | None, late: Ints, others: Ints) -> dict[Name, float]:
     """Return by how much longer each part takes in the mean of late steps than in others."""
     if parts is None:
-        return Counter()
+        return {}
     are, usual = (parts.time_ns[:, np.isin(parts.steps, each)] for each in (late, others))
     if not are.shape[1] or not usual.shape[1]:
-        return Counter()
+        return {}
     more = are.mean(axis=1) - np.median(usual, axis=1)
     named = zip(parts.names, more.tolist(), strict=True)
-    return Counter({name: ns for name, ns in named if name[1] not in _NO_REASON})
+    return {name: ns for name, ns in named if name[1] not in _NO_REASON}
 
 
-def _work(table: Collectives, parts: StepParts, late: Ints, others: Ints) -> str:
+def _work(summary: Summary, late: Ints, others: Ints) -> str:
     """Say whether there are more products in late steps, or the same for longer; "" if unknown."""
-    if table.step_flops is None:
+    table, parts = summary.collectives, summary.step_parts
+    if table.step_flops is None or parts is None:
         return ""
     is_product = [cause in _PRODUCTS for _, cause in parts.names]
     time_ns = parts.time_ns[is_product].sum(axis=0)
