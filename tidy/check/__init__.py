@@ -1,6 +1,7 @@
 """From traces to the reports on them: the one way that all commands and `tidy.check` go.
 
 pipeline                   the steps: rules, ignored paths, comments, the baseline, other ranks
+  late                     rules that compare ranks, with what a replay of the job adds
   checked_trace            a trace and the outcome of each rule
     weigh                  what findings matter, by what their fixes save
     summary                what ran and what was recorded of it

@@ -7,6 +7,7 @@ form          the document in it
 several       those of several traces, in one order and each step once
 job           the ranks of one job compared
 late_ranks    who is late in it, why, and what that costs
+late_steps    why a rank is late in some steps
 """
 
 from ..savings import Fidelity
