@@ -167,7 +167,8 @@ class _Workers:
 
     def __init__(self, client: Any) -> None:
         self._client, self._why = client, ""
-        self._asked_s, self._had_s = 0.0, 0.0
+        self._asked_s, self._had_any = 0.0, False
+        self._lacks_since_s: float | None = None
 
     def why_gone(self) -> str:
         """Say why there are none any more; "" if there are. It asks once in a while."""
@@ -182,15 +183,17 @@ class _Workers:
             return ""
         self._asked_s = now_s
         if self._are_there():
-            self._had_s = now_s
-        elif self._had_s and now_s - self._had_s > _patience_s():
+            self._had_any, self._lacks_since_s = True, None
+        elif self._lacks_since_s is None:
+            self._lacks_since_s = now_s
+        elif self._had_any and now_s - self._lacks_since_s > _patience_s():
             self._why = f"it has had no worker for {_patience_s():.0f} s"
         return self._why
 
     def _are_there(self) -> bool:
         try:
             return bool(self._client.nthreads())
-        except OSError:  # the connection breaks just now
+        except (OSError, RuntimeError):  # the connection breaks just now, or the client closes
             return False
 
 
