@@ -95,7 +95,7 @@ def flame_graph(
             where = np.where(stretches.row >= 0, at[stretches.row], -1)
             known = where >= 0
             np.add.at(sums, where[known], (stretches.end_ns - stretches.start_ns)[known])
-    needed = _with_all_above(np.flatnonzero(spent[0] + spent[1]), above)
+    needed = _with_all_above(np.flatnonzero((spent[0] != 0) | (spent[1] != 0)), above)
     node, parent, name_of = _nodes(trace, needed, above)
     own = [np.bincount(node[needed], ns[needed], len(parent)).astype(np.int64) for ns in spent]
     return FlameGraph([trace.names[each] for each in name_of], parent, *own)

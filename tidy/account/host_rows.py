@@ -76,10 +76,13 @@ class HostRows:
     def _launches(self, device_rows: Rows) -> NDArray[np.bool_]:
         """For each tree row whether it, or anything below it, launches some of this work."""
         trace = self._trace
+        if not len(device_rows):
+            return np.zeros(trace.tree_count, bool)
         op = trace.launching_ops(device_rows)
-        count = np.bincount(op[op >= 0], minlength=trace.tree_count)[: trace.tree_count]
+        launches = np.zeros(trace.tree_count, bool)
+        launches[op[op >= 0]] = True
         total = np.zeros(trace.tree_count + 1, np.int32)
-        np.cumsum(count, out=total[1:])
+        np.cumsum(launches, out=total[1:])
         return np.greater(total[trace.subtree_end[: trace.tree_count]], total[:-1])
 
     @cached_property

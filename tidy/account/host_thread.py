@@ -41,7 +41,7 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         more_ns: further times to turn at, ascending.
     """
     tree, calls = _by_start(trace, tree), _by_start(trace, calls)
-    begun_row = np.append(-1, tree)
+    begun_row = np.append(np.int32(-1), tree.astype(np.int32))
     call_edges, call_upto = _turns_of_calls(trace, calls)
     edges = [
         np.array([np.iinfo(np.int64).min]),
@@ -67,12 +67,15 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         row = begun_row[rows_before + np.cumsum(is_row)[is_last]]
         call = call_upto[calls_before + np.cumsum(is_call)[is_last]]
         # An event that ends at a time is over by then.
-        row = nearest_open(row, times + 1, trace.end_ns, trace.parent)
+        row = nearest_open(row.astype(np.int64), times + 1, trace.end_ns, trace.parent)
         yield Turns(times, row.astype(np.int32), call)
 
 
 def _by_start(trace: Trace, rows: Rows) -> Rows:
-    return rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    starts_ns = trace.start_ns[rows]
+    if (starts_ns[1:] >= starts_ns[:-1]).all():
+        return rows
+    return rows[np.argsort(starts_ns, kind="stable")]
 
 
 def _turns_of_calls(trace: Trace, calls: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -88,7 +88,9 @@ def _idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> 
         cut_by_host(host, int(each), idle.starts_ns[track == each], launched[track == each])
         for each in np.unique(track)
     ]
-    return _after_waits(trace, joined(parts))
+    pieces = joined(parts)
+    del parts  # there may be a piece for each event
+    return _after_waits(trace, pieces)
 
 
 def _why_late(trace: Trace, before: Rows, launch: Rows) -> Rows:
@@ -151,6 +153,7 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     rest = Stretches(middle, pieces.end_ns[at], pieces.kind[at], pieces.row[at]).at(parted)
     kind, row, end = pieces.kind.copy(), pieces.row.copy(), pieces.end_ns.copy()
     kind[at], row[at], end[at] = CODE_OF[WAITING], pieces.row[wait][which], middle
+    del length, upto, reach, last
     return concatenated([Stretches(pieces.start_ns, end, kind, row), rest])
 
 

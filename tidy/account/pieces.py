@@ -38,9 +38,9 @@ NO_STRETCHES = Stretches(
 
 def joined(parts: Iterable[Stretches]) -> Stretches:
     """Return all pieces of several, by start."""
-    parts = list(parts)
-    order = np.argsort(np.concatenate([part.start_ns for part in parts]), kind="stable")
-    return concatenated(parts).at(order)
+    columns = list(zip(*parts, strict=True))
+    order = np.argsort(np.concatenate(columns[0]), kind="stable")
+    return Stretches(*(np.concatenate(column)[order] for column in columns))
 
 
 def concatenated(parts: Sequence[Stretches]) -> Stretches:

@@ -17,6 +17,7 @@ from ..trace import Capability, LeftOut, Trace, Window, count_text, time_text
 _FEW_EVENTS, _SHORT_NS = 20, 1_000_000
 _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"
+_EVENTS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,11 @@ def _window_event_count(trace: Trace) -> int | None:
     if not steps:
         return None
     starts, ends = np.array(steps, np.int64).T
-    launched = np.where(trace.caller >= 0, trace.start_ns[trace.caller], trace.start_ns)
-    at = np.searchsorted(starts, launched, side="right") - 1
-    return int(np.count_nonzero((at >= 0) & (launched < ends[at])))
+    count = 0
+    for first in range(0, len(trace), _EVENTS_AT_ONCE):
+        some = slice(first, first + _EVENTS_AT_ONCE)
+        caller = trace.caller[some]
+        launched = np.where(caller >= 0, trace.start_ns[caller], trace.start_ns[some])
+        at = np.searchsorted(starts, launched, side="right") - 1
+        count += int(np.count_nonzero((at >= 0) & (launched < ends[at])))
+    return count

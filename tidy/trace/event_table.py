@@ -20,6 +20,8 @@ from .memory import MemoryTable
 from .names import NameTable
 from .raw_columns import Column, Rows, Strings, Track
 
+_BLOCK = 1 << 16  # rows worked on together, so that what is made on the way needs little memory
+
 
 class EventTable:
     """The columns of a trace.
@@ -181,12 +183,14 @@ class EventTable:
     def self_ns(self) -> NDArray[np.int64]:
         """Each duration without the part that children on the same thread cover; shape (len,)."""
         self_ns = self.duration_ns.copy()
-        rows = np.flatnonzero(self.parent >= 0)
-        above = self.parent[rows]
-        rows, above = (a[self.track_id[rows] == self.track_id[above]] for a in (rows, above))
-        covered = np.minimum(self.end_ns[rows], self.end_ns[above]) - self.start_ns[rows]
-        np.subtract.at(self_ns, above, np.maximum(covered, 0))
-        return np.maximum(self_ns, 0)
+        for first in range(0, self.tree_count, _BLOCK):
+            above = self.parent[first : min(first + _BLOCK, self.tree_count)]
+            rows = first + np.flatnonzero(above >= 0)
+            above = above[above >= 0]
+            rows, above = (a[self.track_id[rows] == self.track_id[above]] for a in (rows, above))
+            covered = np.minimum(self.end_ns[rows], self.end_ns[above]) - self.start_ns[rows]
+            np.subtract.at(self_ns, above, np.maximum(covered, 0))
+        return np.maximum(self_ns, 0, out=self_ns)
 
     # -- devices ----------------------------------------------------------------------------------
 

@@ -115,7 +115,8 @@ def _host_idle(
     if len(trace.devices_used) > 1:
         pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
     captured = capturing(trace)
-    pieces = pieces.at(~captured.contains(pieces.start_ns))
+    if len(captured):
+        pieces = pieces.at(~captured.contains(pieces.start_ns))
     ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
     is_hook = pieces.kind == kinds.CODE_OF[kinds.HOOK]
     in_op = (ops >= 0) | (pieces.row >= trace.tree_count)
@@ -194,7 +195,7 @@ def _stretches(
     if not len(chosen):
         return
     pieces, ops, tracks, group = pieces.at(chosen), ops[chosen], tracks[chosen], group[chosen]
-    firsts = np.flatnonzero(np.diff(group, prepend=-1))
+    firsts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     ends_ns = pieces.end_ns[np.append(firsts[1:], len(group)) - 1]
     spent_ns = pieces.end_ns - pieces.start_ns
     in_ops_ns = np.where(ops >= 0, spent_ns, -1)
