@@ -38,7 +38,9 @@ def run_diff(
         if each.form not in FORMS:
             raise UsageError(f"--output {each.path}: tidy diff writes {', '.join(FORMS)}")
         check_output(each.path, sources=[base, new])
-    sides = [_side(each, options) for each in (base, new)]
+    # The page alone shows the traces; without it only one is in memory at a time.
+    with_traces = any(each.form == "html" for each in outputs)
+    sides = [_side(each, options, with_traces) for each in (base, new)]
     pair = Comparison(sides[0][0], sides[1][0], allow)
     for difference in pair.differences:
         say(f"not comparable: {difference_text(difference)}")
@@ -62,8 +64,10 @@ def _exit_code(pair: Comparison, allowed: float | None) -> int:
     return int(allowed is not None and least is not None and least > allowed)
 
 
-def _side(path: str, options: ReportOptions) -> tuple[Side, Sequence[CheckedTrace]]:
-    """Return a side, and its traces; a report in their place has none."""
+def _side(
+    path: str, options: ReportOptions, with_traces: bool
+) -> tuple[Side, Sequence[CheckedTrace]]:
+    """Return a side, and its traces if wanted; a report in their place has none."""
     content = _report_in(path)
     if content is not None:
         try:
@@ -78,7 +82,7 @@ def _side(path: str, options: ReportOptions) -> tuple[Side, Sequence[CheckedTrac
     inputs.say_what_is_missing()
     if inputs.unreadable or not reports:
         raise UsageError(f"{path}: could not be read, so that nothing is compared")
-    return side_of_traces(path, reports), reports
+    return side_of_traces(path, reports), reports if with_traces else []
 
 
 def _report_in(path: str) -> bytes | None:
