@@ -147,6 +147,7 @@ class RareWorkEachStep(Pattern):
             Severity.INFO,
             at_most=Severity.INFO,
             location=each.location,
+            fix_place=each.called_at,
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidy.finding import FixPlace
 from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace, rows_of
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 from tidy.trace.kept import kept
+from tidy.trace.location import is_user_file, parse_frame
 
 from ..device import updates
 from ..device.autograd import NODE, calls_of, forward_links
@@ -41,12 +43,14 @@ class Evaluation(NamedTuple):
         time: from the first call of a step to the end of its last one, with the function around.
         step_count: in how many steps of the trace they are.
         location: where the model is called.
+        called_at: the line of the training that calls the function around; None if unknown.
     """
 
     calls: list[Event]
     time: Intervals
     step_count: int
     location: Location | None
+    called_at: FixPlace | None
 
 
 @kept
@@ -65,7 +69,7 @@ def in_most_steps(trace: Trace) -> tuple[Evaluation, ...]:
         if not _is_taken(trace, stretches, trained) and not _comes_back(trace, same[0], stretches):
             time = Intervals(stretches.starts_ns, stretches.ends_ns)
             count, location = len(stretches.starts_ns), _location(same[0])
-            found.append(Evaluation(same, time, count, location))
+            found.append(Evaluation(same, time, count, location, _called_at(same, trained)))
     return tuple(found)
 
 
@@ -283,6 +287,24 @@ def _location(call: Event) -> Location | None:
     ops = call.row + np.flatnonzero(trace.kind[inside] == EventKind.TorchOp)
     line = trace.location(int(ops[0])) if len(ops) else None
     return line if line is not None and _function(line) == _function(at) else at
+
+
+def _called_at(calls: list[Event], trained: Rows) -> FixPlace | None:
+    """Return the one line that calls the outermost function around calls that trains nothing."""
+    places_of = {_line_around(each, trained) for each in calls}
+    return places_of.pop() if len(places_of) == 1 else None
+
+
+def _line_around(call: Event, trained: Rows) -> FixPlace | None:
+    around = call.trace.event(_function_around(call.trace, call.row, trained))
+    called = parse_frame(around.name)
+    trains = next(filter(None, (parse_frame(each.name) for each in around.ancestors())), None)
+    lines = map(parse_frame, map(str.strip, call.trace.call_stack(call.row).split(";")))
+    line = next((each for each in lines if each and _function(each) == _function(trains)), None)
+    if called is None or line is None or not is_user_file(called.file):
+        return None
+    where = Location(line.file, line.line, line.function, is_call_line=True)
+    return FixPlace(f"{called.function}() is called", where)
 
 
 def _function(place: Location | None) -> tuple[str, str]:
