@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,9 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import EASY_WARNING, Option, warning_share
 
 _ONE_HOT, _SCATTER = "aten::one_hot", "aten::scatter_"
+_LONG = frozenset({"long int", "long"})
+_ZEROS = aten("zeros zeros_like new_zeros zero_")
+_MOST_VIEWS = 4  # of an index, as `index[:, None]`
 _CASTS = aten("to _to_copy type_as contiguous clone")
 _BETWEEN = _CASTS | VIEWS
 # Where each product has its two factors, and which dim of the second one is summed over.
@@ -36,7 +38,7 @@ _PRODUCTS = {
 _LEFT_AT_BEST, _LEFT_AT_WORST = (0.02, 8), (0.15, 24)
 
 _MADE = "aten::one_hot 90us | long[32], =512\naten::to 90us | long[32, 512]\n"
-_SCATTERED = "aten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
+_SCATTERED = "aten::zeros\naten::unsqueeze\naten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
 _PRODUCT = "aten::matmul 90us | float[32, 512], float[512, 16]\n"
 _TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
     "autograd::engine::evaluate_function: MmBackward0",
@@ -47,9 +49,9 @@ _TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
 class OneHotProduct(Pattern):
     """A matrix is multiplied with a one-hot tensor, which looks up its rows.
 
-    What it does: It finds `F.one_hot`, or `scatter_` of one number, with nothing but casts and
-    views between it and a product of the same sizes with a matrix that has a row for each of 64
-    classes or more. Where a backward computes a gradient of the factor it is no one-hot tensor.
+    What it does: It finds `F.one_hot`, or `scatter_` of one number into zeros, with nothing but
+    casts and views between it and a product of the same sizes with a matrix that has a row for each
+    of 64 classes or more. Where a backward computes a gradient of the factor it is no one-hot one.
     Why it costs: A row of zeros is written, cast, read and multiplied for each index, where an
     embedding copies one row. With 2,000 classes that took 34 times as long.
     Example: `F.one_hot(words, 2000).float() @ weight`, recorded as
@@ -59,8 +61,8 @@ class OneHotProduct(Pattern):
     Instead: Look rows up: `F.embedding(words, weight)` or `weight[words]`; `nn.Embedding` in place
     of an `nn.Linear` of one-hot tensors.
     Cannot see: It needs input shapes. It misses one-hot tensors that other operators use before the
-    product, that data sets make, that recurrent layers take, and sums of rows by class
-    (`one_hot.T @ x`, for which there is `index_add_`).
+    product, that data sets make, that recurrent layers take, or that `F.one_hot` makes without a
+    number of classes, and sums of rows by class (`one_hot.T @ x`; there is `index_add_`).
     """
 
     code = "TDY415"
@@ -95,8 +97,13 @@ class OneHotProduct(Pattern):
         Quiet("few-classes", steps((_MADE + _PRODUCT).replace("512", "63"))),
         Quiet("of-other-sizes", steps(_MADE + _PRODUCT.replace("[32,", "[48,"))),
         Quiet("smoothed", steps(_MADE + "aten::mul | float[32, 512]\n" + _PRODUCT)),
+        Quiet(
+            "labels-before-a-layer",
+            steps(_MADE.replace("long[32, 512]", "float[32, 512]"), _PRODUCT),
+        ),
         Quiet("labels", steps(_MADE + "aten::mul | float[32, 512], float[32, 512]\n")),
         Quiet("many-numbers", steps(_SCATTERED.replace("1], =1", "1], float[32, 1]") + _PRODUCT)),
+        Quiet("into-other-numbers", steps(_SCATTERED.replace("zeros", "eye") + _PRODUCT)),
         Abstains("no-shapes", steps("aten::one_hot\naten::to\naten::matmul\n")),
     )
 
@@ -139,31 +146,43 @@ class _Product:
 
 def _products(trace: Trace, made: Rows) -> Iterator[_Product]:
     for maker in trace.events(launches.outermost_rows(trace, np.sort(made))):
-        dims = _dims_of(maker.input_shapes[:1]) if _is_scattered(maker) else None
-        ops = [maker.row]
+        dims = _dims_of(maker)
+        if not dims:
+            continue
+        is_float, ops = maker.name == _SCATTER, [maker.row]
         for op in launches.ops_after(maker):
             if op.name in _BETWEEN:
-                if op.name in _CASTS:
+                if op.name in _CASTS and op.input_shapes[:1] == (dims,):
                     ops.append(op.row)
-                    dims = dims or _dims_of(op.input_shapes[:1])
+                    is_float = is_float or not _LONG.isdisjoint(op.input_dtypes[:1])
                 continue
-            is_lookup = dims and op.name in _PRODUCTS and _looks_up(op, dims)
-            if dims and is_lookup and not _has_gradient(trace, op, dims):
+            is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims)
+            if is_lookup and not _has_gradient(trace, op, dims):
                 yield _Product(np.array([*ops, op.row]), op, dims[-1])
             break
 
 
-def _dims_of(shapes: Sequence[Any]) -> tuple[int, ...] | None:
-    return shapes[0] if len(shapes) == 1 and is_dims(shapes[0]) and len(shapes[0]) > 1 else None
+def _dims_of(maker: Event) -> tuple[int, ...]:
+    """Return the dims of the one-hot tensor that an operator makes; () if it makes none."""
+    shapes, values = maker.input_shapes, maker.concrete_inputs
+    if maker.name == _ONE_HOT:
+        classes = values[1] if len(values) > 1 else None
+        known = bool(shapes) and is_dims(shapes[0]) and str(classes).isdecimal()
+        return (*shapes[0], int(str(classes))) if known else ()
+    # One number is written at an index of each row of the last dimension.
+    if len(shapes) < 4 or shapes[3] or not is_dims(shapes[0]) or not shapes[0]:
+        return ()
+    is_row_by_row = shapes[2] == (*shapes[0][:-1], 1)
+    return shapes[0] if is_row_by_row and _is_into_zeros(maker) else ()
 
 
-def _is_scattered(maker: Event) -> bool:
-    """Tell whether one number is written at an index of each row of the last dimension."""
-    shapes = maker.input_shapes
-    if maker.name != _SCATTER or len(shapes) < 4 or shapes[3]:
-        return False
-    dims, index = shapes[0], shapes[2]
-    return is_dims(dims) and is_dims(index) and len(dims) > 1 and index == (*dims[:-1], 1)
+def _is_into_zeros(maker: Event) -> bool:
+    """Tell whether the operator before, but for views of the index, made zeros."""
+    ops = launches.ops_in_no_op(maker.trace, int(maker.trace.track_id[maker.row]))
+    at = int(np.searchsorted(ops, maker.row))
+    names = maker.trace.name_id[ops[max(at - _MOST_VIEWS, 0) : at][::-1]].tolist()
+    before = (maker.trace.names[each] for each in names)
+    return next((name for name in before if name not in VIEWS), "") in _ZEROS
 
 
 def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:

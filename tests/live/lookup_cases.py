@@ -63,6 +63,16 @@ LOOKUP_LOOK_ALIKES = [
     ),
     LookAlike(
         "TDY415",
+        "labels-before-numbers-that-are-cast",
+        _TRAINED.format(
+            "numbers = words[:, None].expand(128, 800) / 800\n"
+            "    labels = F.one_hot(words % 8, 8)\n"
+            "    rows = numbers.double().float() @ weight"
+        ),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
         "straight-through-weights",
         _TRAINED.format(
             "soft = (weight[:128] @ weight.t()).softmax(-1)\n"
