@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from tidy.finding import FixPlace
+from tidy.finding import FixPlace, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
@@ -36,6 +36,11 @@ _PRODUCTS = {
 # What stays of `classes` numbers for each row: with backward, 64 columns and one thread 0.38 where
 # there were 64 classes, 0.24 where there were 200, and 0.03 where there were 2,000.
 _LEFT_AT_BEST, _LEFT_AT_WORST = (0.02, 8), (0.15, 24)
+
+_CLASSES_UNKNOWN = NotChecked(
+    "the trace does not say how many classes one-hot tensors have",
+    "record shapes with PyTorch 2.1 or newer",
+)
 
 _MADE = "aten::one_hot 90us | long[32], =512\naten::to 90us | long[32, 512]\n"
 _SCATTERED = "aten::zeros\naten::unsqueeze\naten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
@@ -104,8 +109,15 @@ class OneHotProduct(Pattern):
         Quiet("labels", steps(_MADE + "aten::mul | float[32, 512], float[32, 512]\n")),
         Quiet("many-numbers", steps(_SCATTERED.replace("1], =1", "1], float[32, 1]") + _PRODUCT)),
         Quiet("into-other-numbers", steps(_SCATTERED.replace("zeros", "eye") + _PRODUCT)),
+        Abstains("no-numbers", steps((_MADE + _PRODUCT).replace(", =512", ""))),
         Abstains("no-shapes", steps("aten::one_hot\naten::to\naten::matmul\n")),
     )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        made = trace.rows_named(_ONE_HOT)
+        inputs = np.unique(trace.inputs_id[made]).tolist()
+        known = not inputs or any(len(trace.inputs.concrete(each)) > 1 for each in inputs)
+        return None if known else _CLASSES_UNKNOWN
 
     def find(self, trace: Trace) -> Matches:
         rows = launches.tree_rows(trace, _ONE_HOT, _SCATTER)
