@@ -35,7 +35,7 @@ _NAMED = {
     OperatorKind.COPIES: "copy_",
     OperatorKind.MAKES: "empty eye arange linspace randperm",
     OperatorKind.COMPUTES: "random_ _amp_foreach_non_finite_check_and_unscale_ "
-    "gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
+    "gelu gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
     "native_layer_norm_backward native_batch_norm_backward native_group_norm_backward",
 }
 _KINDS = {f"aten::{name}": kind for kind, names in _NAMED.items() for name in names.split()}
