@@ -345,7 +345,8 @@ def _dtype_among(array: Any, typed: list[Any]) -> Any:
 def _sharing(array: Any) -> Tensor:
     """Return a tensor of the array's memory, and no other's where overlaps are looked for."""
     with contextlib.suppress(ValueError):  # bfloat16 is no dtype of buffers
-        array = np.asarray(memoryview(array)) if array.size else array
+        dense = array.size and array.flags.forc  # overlaps of others are not looked for
+        array = np.asarray(memoryview(array)) if dense else array
     return wrap(array)
 
 

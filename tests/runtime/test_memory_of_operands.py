@@ -67,6 +67,8 @@ def test_arrays_of_numpy_have_memory_of_their_own() -> None:
     assert array[:4].tolist() == [0, 1, 2, 4]
     with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
         x[1:].add_(x[:-1])
+    x = torch.from_numpy(array[::2])
+    assert torch.equal(x.as_strided(x.shape, x.stride()), x)
 
 
 @pytest.mark.parametrize("value", [torch.tensor(2), torch.tensor([2.7])])
