@@ -91,7 +91,7 @@ class LoopOfSmallOps(Pattern):
     severity = Severity.INFO
     needs = frozenset({Capability.OPS, Capability.STACKS})
     why_no_edit = "the trace does not tell whether each iteration needs the one before"
-    fix = "if no iteration needs the one before: one op for all (index_add_, torch._foreach_*)"
+    fix = "if none needs the one before: one op for all (index_add_, torch._foreach_*)"
     fewest_rounds = Option(10, "a loop of fewer rounds is as readable as cheap", least=2)
     longest_round = Option(32, "rounds of more operators are whole models", least=1)
     longest_op_us = Option(
