@@ -138,7 +138,7 @@ def _climb(
 
 
 def find_forward_threads(
-    table: Table, tree_rows: NDArray[np.int32], flows: Table
+    table: Table, tree_rows: NDArray[np.integer[Any]], flows: Table
 ) -> dict[int, int]:
     """Tell which track each of PyTorch's small ids of threads (`Fwd thread id`) stands for.
 
@@ -166,7 +166,7 @@ def find_forward_threads(
 
 
 def _backward_arrows(
-    table: Table, tree_rows: NDArray[np.int32], flows: Table
+    table: Table, tree_rows: NDArray[np.integer[Any]], flows: Table
 ) -> Iterator[tuple[int, int]]:
     """(index among `tree_rows` of a backward op, track of its forward) for each `fwdbwd` arrow."""
     drawn = flows["is_backward"]
