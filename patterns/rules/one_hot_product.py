@@ -123,10 +123,10 @@ class OneHotProduct(Pattern):
         rows = launches.tree_rows(trace, _ONE_HOT, _SCATTER)
         found = [each for each in _products(trace, rows) if each.classes >= self.fewest_classes]
 
-        def product_of(each: _Lookup) -> Event:
+        def product_of(each: _LookupByProduct) -> Event:
             return each.product
 
-        def place(each: _Lookup) -> tuple[Location | None, int]:
+        def place(each: _LookupByProduct) -> tuple[Location | None, int]:
             return each.product.location, each.classes
 
         for same in places.parts(found, place, product_of):
@@ -143,7 +143,7 @@ class OneHotProduct(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lookup:
+class _LookupByProduct:
     """A product with a one-hot tensor.
 
     Attributes:
@@ -156,7 +156,7 @@ class _Lookup:
     classes: int
 
 
-def _products(trace: Trace, made: Rows) -> Iterator[_Lookup]:
+def _products(trace: Trace, made: Rows) -> Iterator[_LookupByProduct]:
     for maker in trace.events(launches.outermost_rows(trace, np.sort(made))):
         dims = _dims_of(maker)
         if not dims:
@@ -170,7 +170,7 @@ def _products(trace: Trace, made: Rows) -> Iterator[_Lookup]:
                 continue
             is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims)
             if is_lookup and not _has_gradient(trace, op, dims):
-                yield _Lookup(np.array([*ops, op.row]), op, dims[-1])
+                yield _LookupByProduct(np.array([*ops, op.row]), op, dims[-1])
             break
 
 
@@ -221,14 +221,14 @@ def _has_gradient(trace: Trace, product: Event, dims: tuple[int, ...]) -> bool:
     return False
 
 
-def _made_at(product: _Lookup) -> FixPlace | None:
+def _made_at(product: _LookupByProduct) -> FixPlace | None:
     """Return where the one-hot tensor is made, if that is another line."""
     made = product.product.trace.location(int(product.ops[0]))
     is_other = made is not None and made != product.product.location
     return FixPlace("the one-hot tensor is made", made) if made and is_other else None
 
 
-def _as_lookups(trace: Trace, products: Sequence[_Lookup], rows: Rows) -> Edit:
+def _as_lookups(trace: Trace, products: Sequence[_LookupByProduct], rows: Rows) -> Edit:
     """A row of the matrix stays for each row of the one-hot tensor."""
     classes = min(each.classes for each in products)
     best, worst = (
