@@ -60,7 +60,7 @@ class BiasBeforeBatchNorm(Pattern):
     code = "TDY701"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = _CONVOLUTIONS | {_LINEAR}
-    why_no_edit = "the bias has no op of its own, so its time is not to be told"
+    why_no_edit = "the bias has no separate op, so its time is not known"
     fix = "pass bias=False to the layer before the norm"
     warning_from = warning_share(EASY_WARNING)
     examples = (

@@ -71,7 +71,7 @@ def notes(pair: Comparison) -> Iterator[str]:
     if pair.is_quickest:
         yield (
             "each part of a step is as long as in the quickest steps; how much that differs from"
-            " run to run is told by the ops"
+            " run to run is estimated from the ops"
         )
     machine = pair.machine
     if machine.op_count and abs(machine.growth) >= _MUCH:
