@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import tidy
-from tidy.patterns.option import options_of
 from tidy.profiler import profile
 
 from ..environment import SOAK
 from ..oracle.deviations import CODE_OF, NEVER_ON_CPU
 from ..oracle.live_tree import edges_of_rows, edges_of_trace, rows_of
 from ..oracle.recording import is_readable, record, torchtidy_matches
-from ..patterns.rules import OWN_RULES
+from .any_machine import on_any_machine
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
 from .input_cases import INPUT_CASES
@@ -23,7 +22,6 @@ from .scripts import run_on_runtime, run_on_torch
 pytestmark = pytest.mark.slow  # each case starts processes
 
 _CASES = (*CASES, *GRADIENT_CASES, *INPUT_CASES)
-_WITH_A_SHARE = {rule.code for rule in OWN_RULES if "worth-a-word" in options_of(rule)}
 
 
 def each_run(**every: int) -> pytest.MarkDecorator:
@@ -61,10 +59,9 @@ def _script(case: Case, form: str, folder: Path) -> Path:
 
 
 def _findings(case: Case, form: str, trace: tidy.Trace) -> list[tidy.Finding]:
-    """What is wrong counts whatever its share of a step, which depends on the machine."""
+    """What is wrong counts whatever its time, which depends on the machine."""
     name = "aten::cumsum" if case.code == "TDY000" else None
-    any_share = {case.code: {"worth-a-word": 0}}
-    options = any_share if form == "wrong" and case.code in _WITH_A_SHARE else {}
+    options = {case.code: on_any_machine(case.code)} if form == "wrong" else {}
     return list(tidy.check(trace, name=name, savings="off", options=options).findings)
 
 

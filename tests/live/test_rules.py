@@ -19,6 +19,7 @@ from tidy.profiler import profile
 
 from ..cli.command import tidy
 from ..environment import SOAK
+from .any_machine import on_any_machine
 from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
@@ -31,10 +32,7 @@ _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forwa
 
 # What is in vain, what is done again, and Python's work on numbers take a share of the step that
 # depends on the machine.
-_ANY_SHARE = {"worth-a-word": 0}
-_ON_ANY_MACHINE: dict[str, dict[str, float]] = {
-    "TDY704": _ANY_SHARE, "TDY710": _ANY_SHARE, "TDY414": {**_ANY_SHARE, "longest-us": 1e6},
-}  # fmt: skip
+_DEPENDING = {"TDY414", "TDY704", "TDY710"}
 _FIRST = {case.code: case for case in reversed((*CASES, *GRADIENT_CASES, *INPUT_CASES))}
 _BY_COMMAND = [_FIRST[code] for code in (sorted(_FIRST) if SOAK else sorted(_FIRST)[::4])]
 _OTHERS = [
@@ -62,8 +60,8 @@ def _findings(case: Case, text: str, framework: str, folder: Path) -> list[dict[
     if framework == "torch":
         pytest.importorskip("torch")
     (folder / "script.py").write_text(text, "utf-8")
-    if case.code in _ON_ANY_MACHINE:
-        lines = [f"{name} = {value}" for name, value in _ON_ANY_MACHINE[case.code].items()]
+    if case.code in _DEPENDING:
+        lines = [f"{name} = {value}" for name, value in on_any_machine(case.code).items()]
         (folder / "tidy.toml").write_text("\n".join([f"[rules.{case.code}]", *lines]), "utf-8")
     options = ("--framework", framework, "--format", "json", *case.options)
     done = tidy("run", *options, "script.py", cwd=folder)
@@ -87,8 +85,8 @@ def test_it_names_the_line_in_one_process(case: Case, tmp_path: Path) -> None:
     script.write_text(case.wrong, "utf-8")
     with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
         run_on_runtime(script)
-    chosen, options = [case.code], {case.code: _ON_ANY_MACHINE.get(case.code, {})}
-    found = package.check(prof.trace, select=chosen, savings="off", options=options).findings
+    options = {case.code: on_any_machine(case.code)} if case.code in _DEPENDING else {}
+    found = package.check(prof.trace, select=[case.code], savings="off", options=options).findings
     places = [each.location for each in found]
     assert {at.line for at in places if at is not None} == case.lines_at_fault()
     assert all(at is not None and at.is_call_line and at.file == str(script) for at in places)
