@@ -151,6 +151,7 @@ def _signed(x: Any) -> Any:
 
 
 def _random_slopes(x: Tensor, lower: float, upper: float, training: bool) -> Tensor:
+    check(lower <= upper, "Lower bound should be less than or equal to the upper bound")
     if not training:
         return aten.leaky_relu(x, (lower + upper) / 2)
     slopes = aten.empty_like(x.detach()).uniform_(lower, upper)

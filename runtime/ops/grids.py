@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import declare
@@ -38,9 +39,21 @@ def _affine(theta: Tensor, size: Any, corners: Any) -> Tensor:
     return (flat @ theta.transpose(1, 2)).reshape((size[0], *size[2:], n))
 
 
+def _reflected(at: Any, low: float, span: float) -> Any:
+    """Thrown back at `low` and at `low + span`."""
+    if not span:
+        return at * 0
+    away = (at - low).abs()
+    turns = np.floor(away.array / span)
+    away = away - wrap((turns * span).astype(at.array.dtype))
+    return aten.where(wrap(turns % 2 == 0), away + low, span + low - away)
+
+
 def _pixels(at: Any, size: int, border: str, corners: Any) -> Any:
     """From [-1, 1] to numbers of pixels."""
     at = (at + 1) * ((size - 1) / 2) if corners else (at + 1) * (size / 2) - 0.5
+    if border == "reflection":
+        at = _reflected(at, *((0.0, size - 1.0) if corners else (-0.5, float(size))))
     return at if border == "zeros" else at.clamp(0, size - 1)
 
 
@@ -62,9 +75,10 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, border: str, corners: Any) -> T
     if corners is None:
         warnings.warn(_UNTOLD.format("grid_sample and affine_grid "), stacklevel=5)
     n = x.array.ndim - 2
-    known = mode in {"bilinear", "nearest"} and border in {"zeros", "border"}
-    error = NotImplementedError if mode == "bicubic" or border == "reflection" else ValueError
-    check(known, f"grid_sample: {mode!r} with {border!r} is not supported here", error)
+    check(mode in {"bilinear", "nearest"}, f"grid_sample: mode {mode!r} is not supported here",
+          ValueError if mode != "bicubic" else NotImplementedError)  # fmt: skip
+    known = border in {"zeros", "border", "reflection"}
+    check(known, f"padding_mode {border!r} is not zeros, border or reflection", ValueError)
     fits = grid.array.ndim == n + 2 and grid.array.shape[0] == x.array.shape[0]
     check(fits and grid.array.shape[-1] == n in (2, 3), f"{grid.shape} is no grid for {x.shape}")
     each = [

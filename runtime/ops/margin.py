@@ -49,6 +49,7 @@ def _triplet(margin: float, swap: bool, of: Any, *triplet: Tensor) -> Tensor:
 
 def _many_margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any) -> Tensor:
     check(p in (1, 2), "only p == 1 and p == 2 supported", ValueError)
+    check(weight is None or weight.array.ndim == 1, "weight must be one-dimensional", ValueError)
     fits = x.array.ndim in (1, 2) and x.array.shape[:-1] == target.array.shape
     check(fits or target.array.size == 1, f"inconsistent target size: {target.shape}")
     check(target.array.dtype == np.int64, f"expected scalar type Long but found {target.dtype}")

@@ -68,9 +68,16 @@ def _counted(self: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if single else found
 
 
+# The place that is meant by one between two neighbours.
+_MEANT: dict[str, Any] = {
+    "linear": lambda place: place, "lower": np.floor, "higher": np.ceil, "nearest": np.rint,
+    "midpoint": lambda place: (np.floor(place) + np.ceil(place)) / 2,
+}  # fmt: skip
+
+
 def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str) -> Tensor:
-    """What a share of the elements does not exceed, by a straight line between neighbours."""
-    check(how == "linear", f"quantile: {how!r} is not supported here", NotImplementedError)
+    """What a share of the elements does not exceed: a neighbour, or a place between two."""
+    check(how in _MEANT, f"quantile() interpolation must be one of {[*_MEANT]}, not {how!r}")
     share = np.asarray(getattr(q, "array", q), None if isinstance(q, Tensor) else self.array.dtype)
     alike = self.array.dtype.char in "fd" and share.dtype == self.array.dtype
     check(alike, "quantile() takes float or double tensors, and q of the same dtype")
@@ -82,7 +89,7 @@ def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str) -> Tensor
     place = np.where(spoilt, last, share.reshape(-1) * last)  # NaN is the largest of all
     low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
     below, above = order.gather(-1, wrap(low)), order.gather(-1, wrap(high))
-    between = wrap((place - low).astype(self.array.dtype))
+    between = wrap((_MEANT[how](place) - low).astype(self.array.dtype))
     found: Tensor = aten.lerp(below, above, between).movedim(-1, 0)
     if keepdim:
         found = found.reshape(-1, *(1,) * n) if whole else found.unsqueeze(dim % n + 1)

@@ -39,7 +39,7 @@ F.local_response_norm(T, 2), F.local_response_norm(I, 3, 0.1, 0.5, 2.0), nn.Loca
 F.local_response_norm(x, 2)
 F.affine_grid(x[None], (1, 1, 2, 3), False), F.affine_grid(x[None], (1, 1, 2, 3), True), F.affine_grid(torch.cat([M, M[:, :1]], 1)[None], (1, 1, 2, 3, 1), False)
 F.affine_grid(x[None], (1, 1, 2, 3)); F.affine_grid(x, (1, 1, 2, 3), True)
-[F.grid_sample(I, T[:, :, :2].reshape(2, 3, 1, 2) * s, m, p, c) for s in (0.4, 1.5) for m in ('bilinear', 'nearest') for p in ('zeros', 'border') for c in (True, False)]
+[F.grid_sample(I, T[:, :, :2].reshape(2, 3, 1, 2) * s, m, p, c) for s in (0.4, 1.5) for m in ('bilinear', 'nearest') for p in ('zeros', 'border', 'reflection') for c in (True, False)]
 F.grid_sample(I[:, :, None], T[:, :, :3].reshape(2, 3, 1, 1, 3) / 2, align_corners=False), F.grid_sample(I, torch.zeros(2, 1, 1, 2).double())
 F.grid_sample(I, T[:, :, :3], align_corners=False)
 F.grid_sample(I, T[:, :, :2][:, None], 'linear', align_corners=False)
