@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-
 from ..core.aten import aten
 from ..engine.hooks import check
-from ..engine.tensor import Tensor, wrap
+from ..engine.tensor import Tensor
 from . import functional as F
 from . import init
 from .containers import ModuleList
@@ -151,7 +149,7 @@ def _as_bias(mask: Any, like: Tensor, name: str) -> Any:
         return mask
     check(mask.array.dtype.kind == "b", f"only bool and floating types of {name} are supported",
           AssertionError)  # fmt: skip
-    return wrap(np.where(mask.array, -np.inf, 0).astype(like.array.dtype))
+    return aten.zeros_like(mask, dtype=like.array.dtype).masked_fill_(mask, -math.inf)
 
 
 class _TransformerLayer(Layer):
