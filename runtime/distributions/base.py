@@ -15,6 +15,7 @@ from ..core.dtypes import get_default_dtype
 from ..engine.grad_mode import no_grad
 from ..engine.hooks import check
 from ..engine.tensor import Size, Tensor
+from ..ops.make import device_like
 
 Shape = Any
 
@@ -23,7 +24,8 @@ def tensors(*values: Any) -> list[Tensor]:
     """Numbers and tensors as tensors of one shape."""
     given = [x for x in values if isinstance(x, Tensor)]
     dtype = given[0].dtype if given else get_default_dtype()
-    made = [x if isinstance(x, Tensor) else aten.full((), x, dtype=dtype) for x in values]
+    kind = {"dtype": dtype, "device": device_like(given[0]) if given else None}
+    made = [x if isinstance(x, Tensor) else aten.full((), x, **kind) for x in values]
     return list(aten.broadcast_tensors(*made))
 
 
@@ -109,4 +111,5 @@ def hold(rule: str, value: Tensor, what: str, name: str) -> None:
 
 
 def random(shape: Shape, like: Tensor, normal: bool = False) -> Tensor:
-    return (aten.randn if normal else aten.rand)(tuple(shape), dtype=like.dtype)
+    draw = aten.randn if normal else aten.rand
+    return draw(tuple(shape), dtype=like.dtype, device=device_like(like))
