@@ -11,7 +11,7 @@ from ..engine.tensor import Tensor
 from .placement import place
 from .streams import Stream, current_stream
 
-_TAKES_HOST_OPERANDS = {"aten::index", "aten::index_put_", "aten::index_put"}
+_TAKES_HOST_OPERANDS = {"aten::index", "aten::index_put_", "aten::index_put", "aten::ctc_loss"}
 
 
 class _Nesting(threading.local):

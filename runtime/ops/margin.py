@@ -14,7 +14,7 @@ from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .loss import _per_class, _reduced
-from .make import declare
+from .make import declare, device_like
 
 
 def _of_one_ndim(name: str, *tensors: Tensor) -> None:
@@ -123,6 +123,9 @@ def _ctc(
 def _ctc_reduced(
     logs: Tensor, targets: Tensor, inputs: Any, lengths: Any, *how: Any, reduction: str
 ) -> Tensor:
+    told = "Expected all tensors to be on the same device, but found at least two devices, "
+    together = device_like(logs) is not None or device_like(targets) is None  # or on the CPU
+    check(together, f"{told}{targets.device} and cpu!")
     inputs, lengths = (np.asarray(getattr(n, "array", n)).reshape(-1) for n in (inputs, lengths))
     alone = logs.array.ndim == 2
     loss = _ctc(logs.unsqueeze(1) if alone else logs, targets, inputs, lengths, *how)
