@@ -106,7 +106,7 @@ def spectral_norm(
     weight = module._parameters[name]
     check(weight is not None, f"`{name}` of the module is None", ValueError)
     sizes = as_matrix(weight.detach(), made.dim or 0).shape
-    drawn = [aten.empty(n, dtype=weight.dtype).normal_() for n in sizes]
+    drawn = [weight.new_empty(n).normal_() for n in sizes]
     made.join(module, weight, *(aten.normalize(each, dim=0, eps=eps) for each in drawn))
     setattr(module, name, weight.detach())
     return module

@@ -190,7 +190,7 @@ class _SpectralNorm(Module):
             self.n_power_iterations = n_power_iterations
             matrix = as_matrix(weight.detach(), self.dim)
             for name, size in zip(("_u", "_v"), matrix.shape, strict=True):
-                drawn = aten.empty(size, dtype=weight.dtype).normal_()
+                drawn = weight.new_empty(size).normal_()
                 self.register_buffer(name, aten.normalize(drawn, dim=0, eps=eps))
             iterate(matrix, self._u, self._v, 15, eps)
 
