@@ -30,10 +30,11 @@ FILLS = {
 }
 # Names of those that no row of the table tells the kind of.
 _NAMED = {
-    OperatorKind.READS: "_local_scalar_dense nonzero",
+    OperatorKind.READS: "_local_scalar_dense nonzero _unique2 unique_dim",
     OperatorKind.VIEW: "split unbind detach",
     OperatorKind.COPIES: "copy_",
-    OperatorKind.MAKES: "empty eye arange linspace randperm",
+    OperatorKind.MAKES: "empty eye arange linspace logspace randperm tril_indices triu_indices "
+    "fft_fftfreq fft_rfftfreq",
     OperatorKind.COMPUTES: "random_ _amp_foreach_non_finite_check_and_unscale_ "
     "gelu gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
     "native_layer_norm_backward native_batch_norm_backward native_group_norm_backward",

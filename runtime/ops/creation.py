@@ -189,7 +189,7 @@ eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
     = _draws(generator).integers(low, high, size).astype(_dtype(dtype or np.int64))
 randperm(n: int) = _draws(generator).permutation(n).astype(_dtype(dtype or np.int64))
-normal(mean: any, std: any = 1.0, size: any = None) = _normal(mean, std, size, dtype, generator)
+normal.of(mean: any, std: any, size: any) = _normal(mean, std, size, dtype, generator)
 arange.of(start: any, end: any, step: any)
     = _ranged(start, end, step, _dtype(dtype, start, end, step))
 [torch tensor]
@@ -273,6 +273,14 @@ def randint_like(input: Tensor, low: Any = 0, high: Any = None, **options: Any) 
     options.pop("memory_format", None)
     usual = {"dtype": input.array.dtype, "device": device_like(input), **options}
     return randint(*((0, low) if high is None else (low, high)), input.array.shape, **usual)
+
+
+@function("torch")
+def normal(mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
+    """Numbers around `mean`, on the device of `mean` or `std` if either is a tensor."""
+    places = [device_like(x) for x in (mean, std) if isinstance(x, Tensor)]
+    given = next((place for place in places if place is not None), None)
+    return aten.normal_of(mean, std, size, **{"device": given, **options})
 
 
 @function("torch")

@@ -143,8 +143,8 @@ def _broadcast(tensors: Any) -> tuple[Tensor, ...]:
     return tuple(x.expand(shape) for x in given)
 
 
-def _triangle(part: Any, row: int, col: int, offset: int, dtype: Any) -> Tensor:
-    return wrap(np.stack(np.nonzero(part(np.ones((row, col)), offset))).astype(dtype or np.int64))
+def _triangle(part: Any, row: int, col: int, offset: int, dtype: Any) -> Any:
+    return np.stack(np.nonzero(part(np.ones((row, col)), offset))).astype(dtype or np.int64)
 
 
 def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
@@ -228,11 +228,10 @@ hstack(tensors) := _side_by_side(atleast_1d(*_some(tensors)))
 atleast_1d(*tensors) := _at_least(1, tensors)
 atleast_2d(*tensors) := _at_least(2, tensors)
 broadcast_tensors(*tensors) := _broadcast(tensors)
-tril_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None)
-    := _triangle(np.tril, row, col, offset, dtype)
-triu_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None)
-    := _triangle(np.triu, row, col, offset, dtype)
 meshgrid(*tensors, *, indexing: str = "ij") := _meshgrid(tensors, indexing)
 column_stack(tensors) := hstack([x if x.array.ndim > 1 else x.reshape(-1, 1) for x in tensors])
+[torch make]
+tril_indices(row: int, col: int, offset: int = 0) = _triangle(np.tril, row, col, offset, dtype)
+triu_indices(row: int, col: int, offset: int = 0) = _triangle(np.triu, row, col, offset, dtype)
 """
 declare(globals(), _ROWS)

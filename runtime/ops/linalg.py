@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
+from ..core.dtypes import as_dtype, get_default_dtype
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import conj, declare, function, zeros_beside
@@ -198,6 +199,10 @@ def _transformed(run: Any, self: Any, n: Any, dim: int, norm: Any) -> Any:
     return np.moveaxis(np.ascontiguousarray(_like(found, self)), -1, dim)
 
 
+def _frequencies(found: Any, dtype: Any) -> Any:
+    return found.astype(get_default_dtype() if dtype is None else as_dtype(dtype))
+
+
 def _shifted(x: Tensor, dim: Any, sign: int) -> Tensor:
     dims = range(x.array.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     sizes = [x.array.shape[d] for d in dims]
@@ -285,12 +290,14 @@ irfft(self, n: any = None, dim: dim = -1, norm: any = None)
     = _transformed(np.fft.irfft, self, n, dim, norm)
     self: _sized(_doubled(fft_rfft(grad, None, dim, _other(norm)), n or 2 * (self_shape[dim] - 1),
         dim), self_shape[dim], dim)
-fftfreq(n: int, d: float = 1.0) := wrap(np.fft.fftfreq(n, d).astype(np.float32))
-rfftfreq(n: int, d: float = 1.0) := wrap(np.fft.rfftfreq(n, d).astype(np.float32))
 hfft(self, n = None, dim: int = -1, norm = None) := fft_irfft(conj(self), n, dim, _other(norm))
 ihfft(self, n = None, dim: int = -1, norm = None) := conj(fft_rfft(self, n, dim, _other(norm)))
 fftshift(self, dim = None) := _shifted(self, dim, 1)
 ifftshift(self, dim = None) := _shifted(self, dim, -1)
+[fft make]
+fftfreq(n: int, d: float = 1.0) = _frequencies(np.fft.fftfreq(n, d), dtype)
+rfftfreq(n: int, d: float = 1.0) = _frequencies(np.fft.rfftfreq(n, d), dtype)
+[fft]
 """
 for _kind, _dims in (("2", "(-2, -1)"), ("n", "None")):
     for _name in ("fft", "ifft", "rfft", "irfft"):

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import declare, dimension, function
+from .make import declare, function
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -54,10 +54,9 @@ def _places(boundaries: Any, values: Any, right: bool, sorter: Any = None) -> An
     return found.reshape(values.shape)
 
 
-def _searched(boundaries: Any, values: Any, right: bool, int32: bool, *sorter: Any) -> Tensor:
-    arrays = [getattr(x, "array", x) for x in (boundaries, values, *sorter)]
-    found = np.asarray(_places(arrays[0], arrays[1], right, *arrays[2:]))
-    return wrap(found.astype(np.int32 if int32 else np.int64))
+def _searched(boundaries: Any, values: Any, right: bool, int32: bool, sorter: Any = None) -> Any:
+    found = np.asarray(_places(boundaries, values, right, sorter))
+    return found.astype(np.int32 if int32 else np.int64)
 
 
 def _counted(self: Any, weights: Any, minlength: int) -> Any:
@@ -96,6 +95,14 @@ def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str) -> Tensor
     return found if share.ndim else found.squeeze(0)
 
 
+def _unique(self: Any, axis: int | None) -> Any:
+    """The elements (or slices along `axis`) once, where each went, and how many each were."""
+    found, places, counts = np.unique(
+        self, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    return found, places.reshape(self.shape if axis is None else -1), counts
+
+
 _ROWS = r"""
 [promote pair quiet]
 isclose.alike(self, other, rtol: float, atol: float, equal_nan: bool)
@@ -111,21 +118,18 @@ argwhere(self) := nonzero(self)
 quantile(self, q, dim = None, keepdim: bool = False, *, interpolation: str = "linear")
     := _quantile(self, q, dim, keepdim, interpolation)
 [torch]
-searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side = None,
-    sorter = None)
-    := _searched(sorted_sequence, input, right or side == "right", out_int32, sorter)
-bucketize(self, boundaries, *, out_int32: bool = False, right: bool = False)
-    := _searched(boundaries, self, right, out_int32)
-isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False)
-    := wrap(np.isin(*[getattr(x, "array", x) for x in (elements, test_elements)], invert=invert))
+searchsorted(sorted_sequence, input: number, *, out_int32: bool = False, right: bool = False,
+    side: str = None, sorter: number = None)
+    = _searched(sorted_sequence, input, right or side == "right", out_int32, sorter)
+bucketize(self: number, boundaries, *, out_int32: bool = False, right: bool = False)
+    = _searched(boundaries, self, right, out_int32)
+isin(elements: number, test_elements: number, *, assume_unique: bool = False, invert: bool = False)
+    = np.isin(elements, test_elements, invert=invert)
+[]
+_unique2(self) -> list = _unique(self, None)
+unique_dim(self, dim: dim) -> list = _unique(self, dim)
 """
 declare(globals(), _ROWS)
-
-
-def _asked(found: Any, inverse: bool, counts: bool) -> Any:
-    wanted = [found[0], *(found[1:2] if inverse else ()), *(found[2:] if counts else ())]
-    tensors = [wrap(np.asarray(x)) for x in wanted]
-    return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @function("torch tensor")
@@ -134,9 +138,7 @@ def unique(
     dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Return the elements (or slices) once and in order; where they went; how many."""
-    axis = dim if dim is None else dimension(dim, input.array.ndim)
-    values, places, counts = np.unique(
-        input.array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
-    shape = input.array.shape if dim is None else (-1,)
-    return _asked([values, places.reshape(shape), counts], return_inverse, return_counts)
+    found = aten._unique2(input) if dim is None else aten.unique_dim(input, dim)
+    which = (True, return_inverse, return_counts)
+    wanted = [x for x, asked in zip(found, which, strict=True) if asked]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
