@@ -19,6 +19,7 @@ from typing import Any
 from .. import backends
 from ..core.device import Device
 from ..core.storage import storages
+from ..engine.grad_mode import is_grad_enabled
 from ..engine.tensor import Tensor
 from ..observe.arrangement import Interposer, active
 from . import transfer
@@ -130,6 +131,15 @@ class Dispatcher(Interposer):
         out = transfer.between(inner, args, kwargs, blocking)
         note_streams((out,))
         return out
+
+    def _fill(self, name: str, inner: Any, args: Args, kwargs: Kwargs) -> Any:
+        """The host reads a number that is on another device, as PyTorch has it."""
+        value: Any = args[1] if len(args) > 1 and storages else None
+        index = device_number_of(value)
+        if index not in (None, device_number_of(args[0])) and not value.array.ndim:
+            learns = value._rg and is_grad_enabled()
+            args = (args[0], value.to("cpu") if learns else value.item())
+        return self._compute(name, inner, args, kwargs)
 
     def _read(self, name: str, inner: Any, args: Args, kwargs: Kwargs) -> Any:
         """A value, or a shape that depends on values: the host waits for it."""

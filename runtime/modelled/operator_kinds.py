@@ -17,6 +17,7 @@ class OperatorKind(Enum):
     COPIES = "copy"
     MAKES = "make"  # a tensor from no other tensor
     READS = "read"  # the host waits for a value
+    FILLS = "fill"  # all elements with one number
 
 
 FILLS = {
@@ -35,6 +36,7 @@ _NAMED = {
     OperatorKind.COPIES: "copy_",
     OperatorKind.MAKES: "empty eye arange linspace logspace randperm tril_indices triu_indices "
     "fft_fftfreq fft_rfftfreq",
+    OperatorKind.FILLS: "fill_",
     OperatorKind.COMPUTES: "random_ _amp_foreach_non_finite_check_and_unscale_ "
     "gelu gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
     "native_layer_norm_backward native_batch_norm_backward native_group_norm_backward",
