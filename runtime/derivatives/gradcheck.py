@@ -66,14 +66,14 @@ def gradcheck(
         tied = [(o, w) for o, w in zip(outputs, weights, strict=True) if o.requires_grad]
         gradients: Sequence[Tensor | None] = [None] * len(checked)
         if tied:
-            weighted, starts = [wrap(w) for _, w in tied], [args[i] for i in checked]
+            weighted, starts = [wrap(w).to(o.device) for o, w in tied], [args[i] for i in checked]
             gradients = grad([o for o, _ in tied], starts, weighted, allow_unused=True)
         for i, analytic in zip(checked, gradients, strict=True):
             towards = stream.standard_normal(args[i].array.shape)
             ends = []
             for sign in (1, -1):
                 moved = list(args)
-                moved[i] = wrap(args[i].array + sign * eps * towards)
+                moved[i] = wrap(args[i].array + sign * eps * towards).to(args[i].device)
                 with no_grad():
                     ends.append([o.array for o in _floating(function(*moved))])
             changes = [(w * (a - b)).sum() for w, a, b in zip(weights, *ends, strict=True)]
@@ -101,7 +101,8 @@ def gradgradcheck(
     stream = np.random.default_rng(seed + 1)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
     outputs = [o for o in _floating(function(*args)) if o.requires_grad]
-    grads = [wrap(stream.standard_normal(o.array.shape)).requires_grad_() for o in outputs]
+    drawn = [wrap(stream.standard_normal(o.array.shape)).to(o.device) for o in outputs]
+    grads = [x.requires_grad_() for x in drawn]
     grads = grads if grad_outputs is None else list(as_tuple(grad_outputs))
 
     def gradient(*both: Any) -> tuple[Tensor, ...]:
