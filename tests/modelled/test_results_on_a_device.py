@@ -12,10 +12,7 @@ from tidy.profiler import profile
 from ..runtime.tables import calls
 from .recording import recording
 
-pytestmark = [
-    pytest.mark.usefixtures("two_t4"),
-    pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated:FutureWarning"),
-]
+pytestmark = pytest.mark.usefixtures("two_t4")
 nn, F, D = torch.nn, torch.nn.functional, torch.distributions
 
 ON_DEVICE = calls("""
@@ -38,7 +35,6 @@ F.ctc_loss(logs, labels, torch.tensor([4]).cuda(), torch.tensor([1]).cuda(), red
 # Norms of weights.
 nn.utils.spectral_norm(nn.Linear(4, 2).cuda())(x)
 nn.utils.parametrizations.spectral_norm(nn.Linear(4, 2).cuda())(x)
-nn.utils.weight_norm(nn.Linear(4, 2).cuda())(x)
 nn.utils.parametrizations.weight_norm(nn.Linear(4, 2).cuda())(x)
 # Searching.
 torch.unique(v); v.unique(return_inverse=True, return_counts=True); torch.unique(x[0], dim=0)
@@ -104,11 +100,16 @@ def test_these_do_not_go_together(code: str) -> None:
         eval(code, _names())  # noqa: S307
 
 
-def test_the_host_waits_for_how_many_are_unique() -> None:
-    x = torch.ones(3, device="cuda")
-    with recording() as log:
-        torch.unique(x)
-    assert "cudaStreamSynchronize" in [call.name for call in log.calls]
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [("torch.unique(v)", 1), ("D.Normal(v, v)", 2), ("D.Normal(v, v, validate_args=False)", 0)],
+)
+def test_the_host_waits_for_what_it_has_to_know(code: str, waits: int) -> None:
+    names = _names()
+    with recording() as log, profile() as seen:
+        eval(code, names)  # noqa: S307
+    assert [call.name for call in log.calls].count("cudaStreamSynchronize") == waits
+    assert "aten::_to_copy" not in [event.name for event in seen.piece.events]
 
 
 def test_gradients_are_checked_on_a_device() -> None:
