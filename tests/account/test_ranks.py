@@ -344,6 +344,33 @@ def test_ranks_whose_files_have_one_name_belong_together() -> None:
     assert jobs_of(infos) == [[0], [1, 2]]
 
 
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "rank{rank}/trace_{cycle}.json",
+        "{rank}/{cycle}",
+        "node{node}/gpu{local}/c{cycle}",
+        "trace_{cycle}-rank{rank}.json",
+    ],
+)
+@pytest.mark.parametrize(("ranks", "cycles"), [(2, 2), (2, 3), (4, 2), (8, 8)])
+def test_cycles_that_are_numbered_as_ranks_are_not_joined(
+    scheme: str, ranks: int, cycles: int
+) -> None:
+    files = [
+        (scheme.format(rank=rank, node=rank // 2, local=rank % 2, cycle=cycle), rank, cycle)
+        for rank in range(ranks)
+        for cycle in range(cycles)
+    ]
+    for some in (files, files[1:]):
+        infos = [
+            TraceInfo(header={"distributedInfo": {"rank": rank, "world_size": ranks}}, path=path)
+            for path, rank, _ in some
+        ]
+        found = [{some[number][2] for number in job} for job in jobs_of(infos)]
+        assert sorted(map(sorted, found)) == [[cycle] for cycle in range(cycles)]
+
+
 def test_many_traces_of_one_rank_take_no_longer_each() -> None:
     """Each is compared with the ranks of few jobs, however many there are."""
     compared = 0

@@ -50,20 +50,31 @@ def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
 def names_without_rank(files: Sequence[tuple[str, int]]) -> list[str]:
     """Return names of files with `#` in place of the rank: `run1-rank#.json` of `run1-rank0.json`.
 
-    Where a number may be the rank or another one, that is chosen which more ranks have in common.
+    A number is the rank only if it is that in all names that are the same but for it: cycles in
+    a folder of each rank (`rank1/trace_1.json`) are numbered alike on others. Of several such
+    numbers that is chosen whose name more ranks have in common.
 
     Args:
         files: the name and the rank of each.
     """
     having = defaultdict[str, set[int]](set)
+    is_other = set[str]()  # names in which the number is none of the rank
     candidates = list[list[str]]()
     for name, rank in files:
-        numbers = [each for each in _NUMBER.finditer(name) if int(each[0]) == rank]
-        by_number = [f"{name[: each.start()]}#{name[each.end() :]}" for each in numbers]
-        candidates.append([*reversed(by_number), name])  # the rank mostly comes last
-        for each in candidates[-1]:
-            having[each].add(rank)
-    return [max(each, key=lambda name: len(having[name])) for each in candidates]
+        mine = [name]
+        for each in reversed([*_NUMBER.finditer(name)]):  # the rank mostly comes last
+            without = f"{name[: each.start()]}#{name[each.end() :]}"
+            if int(each[0]) == rank:
+                mine.append(without)
+            else:
+                is_other.add(without)
+        for without in mine:
+            having[without].add(rank)
+        candidates.append(mine)
+    return [
+        max((each for each in mine if each not in is_other), key=lambda each: len(having[each]))
+        for mine in candidates
+    ]
 
 
 def name_of(path: str) -> str:
