@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +251,9 @@ _PARTS = {
 }
 
 
+_SOON = {"distributed.comm.timeouts.connect": "1s"}
+
+
 @pytest.fixture
 def parts(tmp_path: Path) -> Iterator[tuple[str, dict[str, list[subprocess.Popen[bytes]]]]]:
     """The address of such a cluster, and its processes."""
@@ -278,17 +281,45 @@ def parts(tmp_path: Path) -> Iterator[tuple[str, dict[str, list[subprocess.Popen
     [("scheduler", "its scheduler no longer answers"), ("worker", "it has had no worker for 1 s")],
 )
 def test_of_a_cluster_that_is_lost_what_was_read_is_kept(
-    part: str, why: str, parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]]
+    part: str,
+    why: str,
+    parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]],
+    tmp_path: Path,
 ) -> None:
     address, processes = parts
-    both = [FileCall(path, forget, ()) for path in ("read", "not read")]
-    timeouts = {"distributed.comm.timeouts.connect": "1s"}
-    with DaskPool(address) as pool, dask.config.set(timeouts):
-        assert list(pool.run(both[:1], lambda _: None)) == [(0, None)]
+    here = str(tmp_path / "here")
+    Path(here).touch()
+    elsewhere = "memory://runs/read", str(tmp_path / "elsewhere")
+    calls = [FileCall(path, forget, ()) for path in (here, *elsewhere, __file__)]
+    under_way = list[Sequence[int]]()
+    with DaskPool(address) as pool, dask.config.set(_SOON):
+        assert sorted(pool.run(calls[:3], lambda _: None)) == [(n, None) for n in range(3)]
         for process in processes[part]:
             process.kill()
         lost = LostCall(why, is_of_cluster=True)
-        assert sorted(pool.run(both, lambda _: None)) == [(0, None), (1, lost)]
+        answers = dict(pool.run(calls, under_way.append))
+        assert answers == {0: None, 1: lost, 2: lost, 3: lost}
+    assert [0] in under_way
+
+
+def test_a_file_that_was_read_at_the_second_try_is_known_to_be_read(
+    parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]], tmp_path: Path
+) -> None:
+    """The first answer cannot be sent."""
+    address, processes = parts
+    (tmp_path / "file").touch()
+
+    def at_second_try(_: None, tried: Path) -> tuple[Any, None]:
+        is_first = not tried.exists()
+        tried.touch()
+        return (lambda: None) if is_first else "read", None
+
+    path = str(tmp_path / "file")
+    call = FileCall(path, at_second_try, (tmp_path / "tried",))
+    with DaskPool(address) as pool, dask.config.set(_SOON):
+        assert list(pool.run([call], lambda _: None)) == [(0, "read")]
+        processes["scheduler"][0].kill()
+        assert list(pool.run([FileCall(path, forget, ())], lambda _: None)) == [(0, None)]
 
 
 def test_files_that_a_lost_cluster_did_not_read_are_one_line(

@@ -13,9 +13,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..readers.urls import is_url
 from ..readers.workers import without_interrupts
 from .pool import Answer, FileCall, Here, LostCall, Watch, answer_of, in_a_line
 
@@ -47,7 +49,7 @@ class DaskPool:
         self._scheduler, self._count = scheduler, count
         self._client: Any = None
         self._left = dict[str, Any]()  # futures of what calls left, by path
-        self._read = set[str]()  # the paths of files of which there was an answer
+        self._read = set[str]()  # the paths of files that workers read
         self._here = Here()
         self._workers: _Workers | None = None
         self._opened = ExitStack()
@@ -77,35 +79,41 @@ class DaskPool:
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
         """Have workers call the functions.
 
-        If the cluster is lost, this process does what is left to do of files that were read.
+        If the cluster is lost, this process does what is left to do of files that were read and
+        are on this machine.
         """
         lost, left = list[int](), dict(enumerate(calls))
         watch([])
         for number, future in self._futures(left):
             if future.status != "finished":
                 lost.append(number)
-                continue
-            for answer in self._answers_of(future):
-                del left[number]
-                self._read.add(calls[number].path)
-                yield number, answer
-                watch([])
+            else:
+                yield from self._taken(number, future, left, watch)
         # Dask counts the death of a worker against all that waited there for their turn. Alone each
         # is given up for what it does itself.
         for number in lost:
             self._left.pop(calls[number].path, None)
             for _, future in self._futures({number: calls[number]}):
-                for answer in self._answers_of(future):
-                    del left[number]
-                    yield number, answer
-                    watch([])
+                yield from self._taken(number, future, left, watch)
         for number, call in left.items():
-            if call.path not in self._read:
+            if call.path not in self._read or not _is_here(call.path):
                 yield number, LostCall(self._gone(), is_of_cluster=True)
                 continue
+            watch([number])
             for _, answer in self._here.run([call], lambda _: None):
                 yield number, answer
                 watch([])
+
+    def _taken(
+        self, number: int, future: Any, left: dict[int, FileCall], watch: Watch
+    ) -> Iterator[Answer]:
+        """Yield the answer of a call and take it off what is left; none if the cluster is lost."""
+        for answer in self._answers_of(future):
+            path = left.pop(number).path
+            if not isinstance(answer, LostCall):  # what ended workers is not read here
+                self._read.add(path)
+            yield number, answer
+            watch([])
 
     def _futures(self, calls: Mapping[int, FileCall]) -> Iterator[tuple[int, Any]]:
         """Yield the futures of calls as they are done, until the cluster is lost."""
@@ -195,6 +203,14 @@ class _Workers:
             return bool(self._client.nthreads())
         except (OSError, RuntimeError):  # the connection breaks just now, or the client closes
             return False
+
+
+def _is_here(path: str) -> bool:
+    """Tell whether a file is on this machine; what it takes to open an address workers may have."""
+    try:
+        return not is_url(path) and Path(path).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _patience_s() -> float:
