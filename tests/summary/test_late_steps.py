@@ -59,7 +59,8 @@ def _reason(ranks: list[Summary]) -> str:
         (
             ("idle", "device-wait"),
             -1,
-            "idles for 8.00 ms longer in others, while its host is in calls that wait for it",
+            "idles for 8.00 ms longer in others, and its host stands still in a call that waits for"
+            " the GPU",
         ),
         (("copy", "fill"), -1, "copies for 8.00 ms longer in others"),
         (("compute", "elementwise"), -1, "computes for 8.00 ms longer in others"),
@@ -123,6 +124,26 @@ def test_of_several_causes_none_is_named_if_none_makes_up_half() -> None:
 
 def test_little_beside_what_it_is_late_by_is_no_reason() -> None:
     assert _reason(_ranks({1: {("idle", "host-stall"): 3 * _MS}})) == ""
+
+
+def test_steps_of_which_the_operations_are_not_known_are_left_out() -> None:
+    """One of the two late ones, then both."""
+    for unknown, expected in ((1, ": the same products take 2.33 times as long"), (2, "")):
+        ranks = _ranks({1: {("compute", "matmul"): 8 * _MS}}, 10**9)
+        table = ranks[1].collectives
+        is_unknown = np.isin(table.step, _LATE[:unknown])
+        flops = np.where(is_unknown, -1, 10**9)
+        ranks[1] = replace(ranks[1], collectives=replace(table, step_flops=flops))
+        assert _reason(ranks).partition("than in others")[2] == expected
+
+
+def test_one_step_is_said_to_be_one() -> None:
+    ranks = ranks_of_job(8, 9e6, range(5, 6))
+    times = np.full((1, STEPS), 2 * _MS)
+    times[:, 5] += 8 * _MS
+    parts = StepParts(np.arange(STEPS), (("idle", "host-stall"),), times)
+    ranks[1] = replace(ranks[1], step_parts=parts)
+    assert _reason(ranks).startswith("in this step its ")
 
 
 def test_a_file_holds_what_the_reason_needs() -> None:

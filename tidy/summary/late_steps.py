@@ -21,7 +21,6 @@ _PRODUCTS = ("matmul", "convolution")
 _MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
 _MOST_BESIDE = 64  # other ranks: their median tells as well as that of more
 _COMPUTE, _COPY, _IDLE = "compute", "copy", "idle"
-_IN_WAITS = ", while its host is in calls that wait for it"
 _VERBS = {_COMPUTE: "computes", _COPY: "copies", _IDLE: "idles"}
 
 Name = tuple[str, str]  # of a part: its sort and its cause
@@ -66,15 +65,18 @@ def reason_in_steps(
     sort = max(of_sort, key=of_sort.__getitem__, default="")
     if not sort or of_sort[sort] < least_ns:
         return ""
-    device = f"its {mine.accounts[0].sort}"
-    what = f"{device} {_VERBS[sort]} for" if sort in _VERBS else "its host takes"
-    said = f"in these steps {what} {time_text(of_sort[sort])} longer than in others"
+    device = mine.accounts[0].sort
+    what = f"its {device} {_VERBS[sort]} for" if sort in _VERBS else "its host takes"
+    when = "this step" if len(late) == 1 else "these steps"
+    said = f"in {when} {what} {time_text(of_sort[sort])} longer than in others"
     if sort == _COMPUTE:
         return said + _work(mine, *steps[place])
     cause = max((each for each in more if each[0] == sort), key=more.__getitem__)
     if sort == _COPY or more[cause] < least_ns:
         return said
-    return said + (_IN_WAITS if cause[1] == "device-wait" else f": {cause_text(cause[1])}")
+    if cause[1] == "device-wait":
+        return f"{said}, and its host stands still in a call that waits for the {device}"
+    return f"{said}: {cause_text(cause[1])}"
 
 
 def _own_steps(
@@ -103,14 +105,20 @@ def _more_ns(parts: StepParts | None, late: Ints, others: Ints) -> dict[Name, fl
 
 
 def _work(summary: Summary, late: Ints, others: Ints) -> str:
-    """Say whether there are more products in late steps, or the same for longer; "" if unknown."""
+    """Say whether there are more products in late steps, or the same for longer; "" if unknown.
+
+    Steps of which the operations are not known are left out.
+    """
     table, parts = summary.collectives, summary.step_parts
     if table.step_flops is None or parts is None:
         return ""
+    known = np.intersect1d(table.step[table.step_flops >= 0], parts.steps)
     is_product = [cause in _PRODUCTS for _, cause in parts.names]
     time_ns = parts.time_ns[is_product].sum(axis=0)
     flops, times = list[float](), list[float]()
-    for some in (late, others):
+    for some in (np.intersect1d(each, known) for each in (late, others)):
+        if not len(some):
+            return ""
         flops.append(float(np.median(table.step_flops[np.isin(table.step, some)])))
         times.append(float(np.median(time_ns[np.isin(parts.steps, some)])))
     if not min(*flops, *times) > 0:
