@@ -86,23 +86,6 @@ def test_where_nothing_stands_out_the_report_says_how_ranks_were_compared() -> N
     assert "matched" not in _said(ranks_of_job(2))
 
 
-@pytest.mark.parametrize(
-    ("hosts", "is_known"), [("a" * 8, False), (" " * 8, False), ("aaaabbbb", True)]
-)
-def test_whether_files_of_two_names_are_of_one_run_is_said_not_to_be_known(
-    hosts: str, is_known: bool
-) -> None:
-    """Unless they are of two nodes, as the names then say."""
-    summaries = [
-        replace(_changed_run(each, path=f"runs/{rank // 4}\x1b-rank{rank}.json"), host=host.strip())
-        for rank, (each, host) in enumerate(zip(ranks_of_job(8), hosts, strict=True))
-    ]
-    doubt = "whether these ranks ran together is not known: files are called 0\x1b-rank#.json"
-    (unknown,) = [each["unknown"] for each in _json(summaries)]
-    assert [doubt in each for each in unknown] == ([] if is_known else [True])
-    assert ("1?-rank#.json" in _said(summaries)) != is_known
-
-
 def test_no_number_where_the_traces_do_not_tell_it() -> None:
     """What is not known is said in its place; who is late only if that is sure."""
     whole = ranks_of_job(8, 2e6)

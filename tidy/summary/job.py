@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..account.which_job import name_of, names_without_rank
 from ..jobs import (
     Clocks,
+    ComparedRanks,
     GroupTime,
     HeatMap,
     JobReplay,
@@ -30,13 +31,15 @@ from ..jobs import (
     uneven_work,
 )
 from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
-from ..jobs.table import MOST_RANKS, Floats
+from ..jobs.table import MOST_RANKS, Bools, Floats
 from ..trace import count_text
 from .late_ranks import LateRanks, late_ranks
 from .summary import Summary
 
 MOST_COLUMNS = 60
 _LEAST_SPREAD = 0.05  # of what ranks are given in a step, for it to be called uneven
+# Clocks of the nodes of one job differ by less, and runs of a script follow on one another by more.
+_CLOCKS_AGREE_NS = 100_000_000
 _MOST_UNMATCHED = 0.1  # of all that was recorded, for something to be said of who is late
 
 
@@ -151,8 +154,6 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     is_sane = world_size <= MOST_RANKS and all(0 <= each < MOST_RANKS for each in given)
     missing = _missing(given, world_size) if is_sane else ()
     unknown = [_missing_text(given, missing, world_size)] if missing else []
-    if doubt := _why_not_one_run(ordered):
-        unknown.append(f"whether these ranks ran together is not known: {doubt}")
     compared = [each for each in ordered if is_sane and len(each.collectives)]
     why_not = "their numbers are those of no job" if not is_sane else _why_not_compared(ordered)
     if why_not:
@@ -165,6 +166,9 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     tables = [each.collectives for each in compared]
     told = compare_ranks(tables)
     matched, lateness = told.matched, told.lateness
+    by_number = _by_number(compared, matched)
+    if doubt := _why_not_one_run(ordered, told, by_number):
+        unknown.append(f"whether these ranks ran together is not known: {doubt}")
     replay = None
     if len(matched.group):
         untold = _why_late_is_not_told(matched, lateness)
@@ -184,7 +188,7 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
             unknown.append(f"whether ranks are given more to do by turns is not known: {untold}")
     return Job(
         compared, given, missing, matched, told.clocks, told.waits, lateness, replay,
-        _by_number(compared, matched), late, uneven, tuple(unknown),
+        int(np.count_nonzero(by_number)), late, uneven, tuple(unknown),
     )  # fmt: skip
 
 
@@ -210,23 +214,53 @@ def _unknown(ranks: int) -> str:
     return f"whether others wait for {'it' if ranks == 1 else 'them'} is not known"
 
 
-def _why_not_one_run(summaries: Sequence[Summary]) -> str:
+def _why_not_one_run(summaries: Sequence[Summary], told: ComparedRanks, by_number: Bools) -> str:
     """Say which names of files speak for several runs; "" if none do.
 
-    Names that differ by more than the rank do so by the node as well, which then has them alone.
+    Names that differ by more than the rank may do so by the node, which then has them alone, or by
+    a number of the rank's in a group; then collectives of ranks with different names end together.
+
+    Args:
+        by_number: of each collective whether its process group and number are recorded.
     """
     files = [(name_of(each.run.path), each.run.rank or 0) for each in summaries]
+    names = names_without_rank(files)
     hosts = dict[str, list[str]]()
-    for name, each in zip(names_without_rank(files), summaries, strict=True):
+    for name, each in zip(names, summaries, strict=True):
         hosts.setdefault(name, []).append(each.host)
     if len(hosts) < 2 or any(len(each) < 2 for each in hosts.values()):
         return ""
     known = {host for each in hosts.values() for host in each if host}
     if len(known) == sum(len(set(each)) for each in hosts.values()):
         return ""
+    name_of_rank = {rank: name for (_, rank), name in zip(files, names, strict=True)}
+    if _is_one_run(name_of_rank, told, by_number):
+        return ""
     first, second, *others = sorted(hosts)
     more = f" and {len(others):,} more" if others else ""
     return f"files are called {first} and {second}{more}"
+
+
+def _is_one_run(names: Mapping[int, str], told: ComparedRanks, by_number: Bools) -> bool:
+    """Tell whether collectives among ranks of different names ended at once, by clocks that agree.
+
+    In another run of the same script collectives have the same numbers, but at another time.
+
+    Args:
+        names: by rank; each has to have part in such collectives.
+    """
+    matched, clocks = told.matched, told.clocks
+    proves = by_number & matched.all_wait & clocks.together(matched)
+    apart_ns = np.ptp(clocks.offset_ns.astype(float)) if len(clocks.offset_ns) else 0.0
+    if not proves.any() or not np.isfinite(clocks.uncertainty_ns).all():
+        return False
+    if apart_ns > _CLOCKS_AGREE_NS:
+        return False
+    number_of = {name: number for number, name in enumerate(sorted(set(names.values())))}
+    name = np.array([number_of[names[rank]] for rank in matched.ranks.tolist()])[matched.place]
+    first = matched.first[:-1]
+    proves &= np.minimum.reduceat(name, first) < np.maximum.reduceat(name, first)
+    return len(np.unique(name[proves[matched.collective]])) == len(number_of)
 
 
 def _why_not_compared(summaries: Sequence[Summary]) -> str:
@@ -285,13 +319,14 @@ def _why_uneven_is_not_told(ranks: Sequence[int], flops: Floats) -> str:
     return f"the operations of products are not known on {some}"
 
 
-def _by_number(summaries: Sequence[Summary], matched: Matched) -> int:
-    """Count the collectives that were matched by process group and sequence number."""
+def _by_number(summaries: Sequence[Summary], matched: Matched) -> Bools:
+    """Return which collectives were matched by process group and sequence number; shape (c,)."""
     if not len(matched.group):
-        return 0
+        return np.zeros(0, bool)
     tables = [each.collectives for each in summaries]
     first = matched.first[:-1]
     begins = np.cumsum([0, *map(len, tables)])[matched.place[first]]
     numbered = np.concatenate([(each.seq >= 0) & (each.group >= 0) for each in tables])
     is_pair = np.concatenate([each.source >= 0 for each in tables])
-    return int(np.count_nonzero((numbered & ~is_pair)[begins + matched.row[first]]))
+    by_number: Bools = (numbered & ~is_pair)[begins + matched.row[first]]
+    return by_number
