@@ -214,5 +214,7 @@ def test_the_one_link_among_nodes_is_not_compared_with_those_within() -> None:
     waits = waits_of(matched, align(matched))
     hosts = dict(enumerate(["a"] * 6 + ["b"] * 10))
     assert slow_links(matched, waits, hosts) == []
+    assert slow_links(matched, waits, hosts | {15: ""}) == []  # of another link
+    assert slow_links(matched, waits, hosts | {5: ""}) == []  # it alone has a node unknown
     assert [each.ranks for each in slow_links(matched, waits)] == [(4, 5, 6, 7)]
     assert slow_links(matched, waits, dict.fromkeys(range(16), "a")) == slow_links(matched, waits)

@@ -78,8 +78,8 @@ def slow_links(
     """Find the links that are slow, the slowest first, each among those on as many nodes.
 
     Args:
-        hosts: the node of each rank, "" if unknown. Without them two links are not compared, and
-            more whatever their nodes.
+        hosts: the node of each rank, "" if unknown. Links with a rank of which it is unknown are
+            compared with one another, whatever their nodes, if there are more than two.
     """
     speed = bandwidth(matched, waits)
     some = np.flatnonzero(np.isfinite(speed))
@@ -133,14 +133,15 @@ def slow_links(
 
 
 def _nodes(matched: Matched, collectives: Ints, hosts: Mapping[int, str]) -> Ints:
-    """Count the nodes of each of some collectives, 0 for all if one is not known; shape (n,)."""
+    """Count the nodes of each of some collectives, 0 if that of a member is not known; (n,)."""
     names = [hosts.get(rank, "") for rank in matched.ranks.tolist()]
-    if "" in names:
-        return np.zeros(len(collectives), np.int64)
     known, host = np.unique(names, return_inverse=True)
     which, member = repeated(matched.count[collectives], matched.first[collectives])
     pairs = np.unique(which.astype(np.int64) * len(known) + host.reshape(-1)[matched.place[member]])
-    return np.bincount(pairs // len(known), minlength=len(collectives))
+    nodes = np.bincount(pairs // len(known), minlength=len(collectives))
+    if known[0] == "":
+        nodes[pairs[pairs % len(known) == 0] // len(known)] = 0
+    return nodes
 
 
 def _members(matched: Matched, collective: int) -> tuple[int, ...]:
