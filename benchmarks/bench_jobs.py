@@ -111,14 +111,22 @@ def _held(values: Sequence[float], least: float) -> str:
     return f", at least {least}: {'held' if statistics.median(values) >= least else 'missed'}"
 
 
+def at_least_one(text: str) -> int:
+    """Return a number of an option."""
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{count} is less than 1")
+    return count
+
+
 def main() -> None:
     """Parse the command line, make the files, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("source", type=Path, help="a trace, plain or in gzip")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=at_least_one, default=5)
     parser.add_argument("--load", action="store_true", help="reading alone, not whole reports")
     parser.add_argument("--mb", type=float, default=300, help="of the large file, in 10^6 bytes")
-    parser.add_argument("--files", type=int, default=8, help="how many of a sixth of that")
+    parser.add_argument("--files", type=at_least_one, default=8, help="how many of a sixth of that")
     options = parser.parse_args()
     code, nbytes = _LOAD if options.load else _REPORT, round(options.mb * 1e6)
     with tempfile.TemporaryDirectory(prefix="tidy-") as folder:
