@@ -75,8 +75,8 @@ class LateRank(Pattern):
 
     Where one rank is late, the saving is that of the others' waiting: at best it arrives when the
     others do in the median, at worst when the next to last does; and, if it stays late, no more
-    than a replay of the whole job says. Nothing is sure where the traces of some ranks were not
-    given.
+    than a replay of the whole job says. No saving is estimated where hosts may be the limit, and
+    nothing is sure where the traces of some ranks were not given.
     Instead: Look at the report of the rank that is named: a slower loader or device, another
     program on its machine, more or longer samples. Where ranks come last by turns, batches of even
     size help.

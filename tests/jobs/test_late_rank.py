@@ -15,6 +15,8 @@ from tidy.patterns.rules.late_rank import LateRank
 from tidy.patterns.runner import run_on_ranks
 from tidy.reducing import RankSettings, reduce_files
 
+from ..cli.command import tidy as tidy_command
+
 _UNITS_NS = {"us": 1e3, "ms": 1e6}
 
 
@@ -68,6 +70,17 @@ def test_what_it_saves_where_collectives_queue_is_saved_once(tmp_path: Path) -> 
     paths = sorted(map(str, tmp_path.glob("rank-*.json.gz")))
     reduced = reduce_files(paths, RankSettings(select=["TDY902"])).summaries
     assert [found.saving for each in reduced for found in each.findings] == savings
+
+
+def test_it_saves_nothing_that_is_known_where_hosts_may_be_the_limit(tmp_path: Path) -> None:
+    """As the report of the job says of the same rank."""
+    make_job(tmp_path, JobOptions(ranks=6, plant="slow-host", steps=8, seed=4))
+    told = tidy_command("report", tmp_path, "--select", "TDY902", "--format", "json").json()
+    (late,) = told["jobs"][0]["late"]
+    assert "hosts may be the limit" in late["why_not_saved"]
+    found = [each for trace in told["traces"] for each in trace["findings"]]
+    assert {each["why_no_saving"] for each in found} == {late["why_not_saved"]}
+    assert {each["saving"] for each in found} == {None}
 
 
 def test_a_replay_of_the_job_that_crashes_is_a_crash_of_the_rule(

@@ -7,7 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tidy.jobs import Collectives, JobReplay, align, chain_of, match, replay_of, waits_of
+from tidy.jobs import (
+    Collectives,
+    JobReplay,
+    align,
+    chain_of,
+    late_cost,
+    match,
+    replay_of,
+    waits_of,
+)
 
 from .simulated import one_group, tensor_and_data
 
@@ -36,6 +45,21 @@ def test_nobody_is_cheaper_for_having_less_to_do() -> None:
     costs = [replay.cost_ns(np.arange(16) == rank) for rank in range(16)]
     assert min(costs) >= 0
     assert max(costs) <= replay.cost_ns(np.ones(16, bool))
+
+
+def test_a_replay_that_gives_no_time_tells_no_cost() -> None:
+    """Times of damaged files are those of no clock."""
+    tables = one_group(2, steps=6, each=2, noise_ns=0.0).tables()
+    replay = replace(_replay(tables), knows_hidden=True)
+    are = np.array([True, False])
+    assert late_cost(replay, are, tables).cost_ns is not None
+    damaged = (
+        replace(replay, error=float("nan")),
+        replace(replay, end_ns=np.full(len(replay.end_ns), np.inf)),
+    )
+    for each in damaged:
+        told = late_cost(each, are, tables)
+        assert (told.cost_ns, told.why_not) == (None, "a replay of the recorded job gives no time")
 
 
 def test_ranks_that_launch_in_another_order_end_nevertheless() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..finding import Checked, Finding, Outcome
-from ..jobs import ERROR_OF_COST, collectives_of, cost_of_late_ranks
+from ..jobs import ERROR_OF_COST, LateCost, collectives_of, cost_of_late_ranks
 from ..patterns.base import Pattern
 from ..patterns.rules.late_rank import LateRank
 from ..patterns.runner import crashed_by, run_on_ranks
@@ -19,17 +19,18 @@ def check_job(traces: Sequence[Trace], rules: Sequence[Pattern]) -> list[dict[st
     """Run the rules that compare ranks on the ranks of one job; return outcomes by code of each.
 
     The trace of one rank does not tell that collectives that queue wait for what is saved once.
-    So no rank saves more than a replay of the job says that late ranks cost it.
+    So no rank saves more than a replay of the job says that late ranks cost it, and what it saves
+    is not known if hosts may be the limit.
     """
     outcomes = run_on_ranks(traces, rules)
     told = list(zip(traces, outcomes, strict=True))
     if not any(_is_sure(each) for trace, of in told for each in _found(trace, of)):
         return outcomes
     try:
-        cost_ns = cost_of_late_ranks([collectives_of(each) for each in traces])
+        known = cost_of_late_ranks([collectives_of(each) for each in traces])
+        return outcomes if known is None else [_corrected(*each, known) for each in told]
     except Exception as error:  # as of any rule: the others are reported
         return [{**of, _CODE: crashed_by(error)} if _CODE in of else of for of in outcomes]
-    return outcomes if cost_ns is None else [_bounded(*each, cost_ns) for each in told]
 
 
 def _found(trace: Trace, outcomes: dict[str, Outcome]) -> Sequence[Finding]:
@@ -43,15 +44,20 @@ def _is_sure(finding: Finding) -> bool:
     return finding.edit is not None and finding.edit.of_others and not finding.edit.untold
 
 
-def _bounded(trace: Trace, outcomes: dict[str, Outcome], cost_ns: float) -> dict[str, Outcome]:
-    findings = [_at_most(each, cost_ns) for each in _found(trace, outcomes)]
+def _corrected(trace: Trace, outcomes: dict[str, Outcome], known: LateCost) -> dict[str, Outcome]:
+    findings = [_at_most(each, known) for each in _found(trace, outcomes)]
     return {**outcomes, _CODE: Checked(tuple(findings))} if findings else outcomes
 
 
-def _at_most(finding: Finding, cost_ns: float) -> Finding:
+def _at_most(finding: Finding, known: LateCost) -> Finding:
     if finding.edit is None or not _is_sure(finding):
         return finding
+    if known.may_be_hosts:
+        why = replace(finding.correction, edit=None, why_no_edit=known.why_not)
+        return replace(finding, correction=why)
+    if known.cost_ns is None or known.why_not:
+        return finding
     parts = 1 - ERROR_OF_COST, 1 + ERROR_OF_COST
-    at_most = round(parts[0] * cost_ns), round(parts[1] * cost_ns)
+    at_most = round(parts[0] * known.cost_ns), round(parts[1] * known.cost_ns)
     edit = replace(finding.edit, saves_at_most_ns=at_most)
     return replace(finding, correction=replace(finding.correction, edit=edit))

@@ -28,13 +28,14 @@ from .chain import Chain, chain_of, excess_of
 from .clocks import Clocks, align
 from .compare import ComparedRanks, compare_ranks, cost_of_late_ranks
 from .heat_map import HeatMap, heat_map
+from .late_cost import LateCost, is_of_its_host, late_cost
 from .lateness import Lateness, Verdict, judged, lateness_of
 from .links import SlowLink, bandwidth, slow_links
 from .matching import Matched, match
 from .of_trace import collectives_of
 from .parallelism import parallelism_of
 from .reasons import LateReason, reason_of
-from .replay import ERROR_OF_COST, MOST_REPLAY_ERROR, JobReplay, replay_of
+from .replay import ERROR_OF_COST, JobReplay, replay_of
 from .table import Collectives, ProcessGroup
 from .uneven import UnevenWork, step_flops_of, step_roles_of, uneven_work
 from .waits import GroupTime, MemberWaits, times_by_group, waits_of
@@ -42,7 +43,6 @@ from .words import ranks_text
 
 __all__ = [
     "ERROR_OF_COST",
-    "MOST_REPLAY_ERROR",
     "Chain",
     "Clocks",
     "Collectives",
@@ -50,6 +50,7 @@ __all__ = [
     "GroupTime",
     "HeatMap",
     "JobReplay",
+    "LateCost",
     "LateReason",
     "Lateness",
     "Matched",
@@ -67,7 +68,9 @@ __all__ = [
     "cost_of_late_ranks",
     "excess_of",
     "heat_map",
+    "is_of_its_host",
     "judged",
+    "late_cost",
     "lateness_of",
     "match",
     "parallelism_of",

@@ -9,9 +9,10 @@ import numpy as np
 
 from .chain import Chain, chain_of
 from .clocks import Clocks, align
+from .late_cost import LateCost, late_cost
 from .lateness import Lateness, Verdict, lateness_of
 from .matching import Matched, match
-from .replay import MOST_REPLAY_ERROR, JobReplay, replay_of
+from .replay import JobReplay, replay_of
 from .table import Bools, Collectives
 from .waits import MemberWaits, waits_of
 
@@ -48,23 +49,22 @@ def compare_ranks(tables: Sequence[Collectives]) -> ComparedRanks:
         return ComparedRanks(matched, clocks, waits, chain, lateness_of(matched, waits, chain))
 
 
-def cost_of_late_ranks(tables: Sequence[Collectives]) -> float | None:
-    """Return by how much a step would be shorter in ns if ranks that stay late came as others do.
+def cost_of_late_ranks(tables: Sequence[Collectives]) -> LateCost | None:
+    """Return what ranks that stay late cost a step, in ns.
 
     Args:
         tables: of all ranks of a job.
 
     Returns:
-        None if no rank stays late, or if a replay of the job does not tell.
+        None if no rank stays late, or if their numbers are damaged.
     """
     if len({each.rank for each in tables}) < len(tables):  # the number of one is damage
         return None
     ranks = compare_ranks(tables)
     are = ranks.are(Verdict.STAYS_LATE)
-    if not are.any() or are.all() or not ranks.matched.on_device.all():
+    if not are.any() or are.all():
         return None
     with np.errstate(invalid="ignore", over="ignore"):
-        replay = ranks.replay()
-        if not replay.knows_hidden or abs(replay.error) > MOST_REPLAY_ERROR:
-            return None
-        return replay.cost_ns(are) / max(ranks.lateness.steps_known(are), 1)
+        of_rank = {each.rank: each for each in tables}
+        by_place = [of_rank[rank] for rank in ranks.matched.ranks.tolist()]
+        return late_cost(ranks.replay(), are, by_place).over(ranks.lateness.steps_known(are))

@@ -20,7 +20,6 @@ from .table import Bools, Floats, Ints
 from .waits import MemberWaits
 from .waves import Waves, waves_of
 
-MOST_REPLAY_ERROR = 0.05  # a replay that gives the recorded run back no better says nothing
 # What a replay without late ranks was off by in made jobs, as a share of the cost.
 ERROR_OF_COST = 0.2
 

@@ -10,10 +10,11 @@ import numpy as np
 from ..account import Account, Part
 from ..jobs import (
     ERROR_OF_COST,
-    MOST_REPLAY_ERROR,
     JobReplay,
     Lateness,
     Verdict,
+    is_of_its_host,
+    late_cost,
     reason_of,
 )
 from ..jobs.table import Bools, Floats, Ints
@@ -24,10 +25,6 @@ from .summary import Summary
 _LEAST_SAVED = 0.01  # of the steps: what is less nobody needs to be told of
 # Processes share processors with others: of a step, what a rank has to be late by.
 _LEAST_ON_HOST = 0.2
-# A rank cannot cost more than the others wait for it; where the replay says so it is wrong.
-_MOST_OF_WAITING = 1.2
-# Kernels that start so soon after their launch found the device idle: the host is the limit.
-_AT_ONCE_NS = 100_000
 # Parts that are no reason: what others make it wait for, and what says nothing.
 _NO_REASON = ("transfer", "rank-wait", "device-wait", "gap", "recording", "unknown")
 # Parts in which a rank does no work of its own.
@@ -36,12 +33,6 @@ _NO_WORK = ("data-loading", "host-stall", "garbage-collection", "allocator")
 _MORE_EVENTS, _MORE_THAN_OTHERS = 0.002, 3.0
 _LATE = (Verdict.STAYS_LATE, Verdict.PASSES)
 _HOST = "its host launches them late"
-_WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
-# Threads of a host see ends late, and what runs beside looks like work that hides them.
-_WHY_NOT_ON_HOST = (
-    "of collectives on the host waiting is known too roughly for a replay of the job; TDY902 has"
-    " what each rank saves"
-)
 _COMPUTE, _COPY = "compute", "copy"
 _MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
 
@@ -111,10 +102,10 @@ def _of(
     least_ns = 0.0 if replay.matched.on_device.all() else _LEAST_ON_HOST * lateness.step_ns
     if not len(by_ns) or float(by_ns.max()) < least_ns:
         return None
-    of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
+    of_host = any(is_of_its_host(summaries[place].collectives) for place in places.tolist())
     judged = lateness.steps_known(are)
     of = judged if verdict == Verdict.STAYS_LATE else 1
-    saved, why_not = _saved_ns(of, judged * lateness.step_ns, are, replay, are_all, of_host)
+    saved, why_not = _saved_ns(of, judged * lateness.step_ns, are, summaries, replay, are_all)
     if saved is not None and saved[1] <= 0:
         return None
     late = [n for n, each in enumerate(lateness.verdicts) if each in _LATE]
@@ -141,9 +132,9 @@ def _saved_ns(
     of: int,
     judged_ns: float,
     are: Bools,
+    summaries: Sequence[Summary],
     replay: JobReplay,
     are_all: bool,
-    of_host: bool,
 ) -> tuple[tuple[int, int] | None, str]:
     """Return what would be saved and "", or None and why it is not known; (0, 0) if too little.
 
@@ -152,41 +143,19 @@ def _saved_ns(
             the replay changes no others.
         judged_ns: how long these take, in the median of all; gaps between steps are no part of it.
     """
-    matched = replay.matched
-    obstacles = {
-        "not all ranks of the job are compared": not are_all,
-        "what else ranks compute beside collectives is not recorded": not replay.knows_hidden,
-        f"a replay of the recorded job is off by {abs(replay.error):.0%}": (
-            abs(replay.error) > MOST_REPLAY_ERROR
-        ),
-    }
-    if why_not := next((why for why, holds in obstacles.items() if holds), ""):
-        return None, why_not
-    cost_ns = replay.cost_ns(are)
-    if cost_ns < _LEAST_SAVED * judged_ns:
+    if not are_all:
+        return None, "not all ranks of the job are compared"
+    known = late_cost(replay, are, [each.collectives for each in summaries])
+    if known.cost_ns is None:
+        return None, known.why_not
+    if known.cost_ns < _LEAST_SAVED * judged_ns:
         return (0, 0), ""
-    exposed = np.minimum(np.maximum(matched.exposed_ns, 0), replay.waits.waiting_ns)
-    waited = np.bincount(matched.place, exposed, len(matched.ranks))[~are]
-    if not matched.on_device.all():
-        return None, _WHY_NOT_ON_HOST
-    if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
-        return None, _WHY_NOT_OF_HOSTS
+    if known.why_not:
+        return None, known.why_not
     off_ns = abs(replay.error) * float(replay.end_ns.max())
-    low_ns = (1 - ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
-    high_ns = (1 + ERROR_OF_COST) * cost_ns + off_ns
+    low_ns = (1 - ERROR_OF_COST) * min(known.cost_ns, known.waited_ns) - off_ns
+    high_ns = (1 + ERROR_OF_COST) * known.cost_ns + off_ns
     return (round(max(low_ns, 0) / of), round(high_ns / of)), ""
-
-
-def _is_of_its_host(summary: Summary) -> bool:
-    """Tell whether the collectives of a late rank start as soon as its host launches them.
-
-    Then the others' hosts got ahead as their devices waited, and how long these take is unseen.
-    Where collectives run on the host it is the host that waits.
-    """
-    table = summary.collectives
-    if not table.on_device.all():
-        return False
-    return float(np.median(table.start_ns - table.launch_ns)) < _AT_ONCE_NS
 
 
 def _late_in(steps: Ints, are: Bools, replay: JobReplay) -> Floats:
