@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
-from tidy.finding import FixPlace, NotChecked, Obstacle
+from tidy.finding import FixPlace, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
-from ..evidence.device.autograd import backward_of
+from ..evidence.device.autograd import NODE, backward_of
 from ..evidence.fixes import edits
-from ..evidence.python import places
+from ..evidence.python import loops, places
 from ..evidence.python.op_names import VIEWS, aten
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import EASY_WARNING, Option, warning_share
@@ -25,9 +25,12 @@ from ..option import EASY_WARNING, Option, warning_share
 _ONE_HOT, _SCATTER = "aten::one_hot", "aten::scatter_"
 _LONG = frozenset({"long int", "long"})
 _ZEROS = aten("zeros zeros_like new_zeros zero_")
+_ONE = frozenset({"1", "1.", "1.0", "True"})
 _MOST_VIEWS = 4  # of an index, as `index[:, None]`
+_MOST_DIGITS = 12  # of a number of classes: a damaged file may hold any number
 _CASTS = aten("to _to_copy type_as contiguous clone")
 _BETWEEN = _CASTS | VIEWS
+_TURNED = aten("t transpose permute")  # a product with that sums rows by class
 # Where each product has its two factors, and which dim of the second one is summed over.
 _PRODUCTS = {
     "aten::matmul": (0, 1, 0), "aten::mm": (0, 1, 0), "aten::linear": (0, 1, 1),
@@ -43,8 +46,12 @@ _CLASSES_UNKNOWN = NotChecked(
 )
 
 _MADE = "aten::one_hot 90us | long[32], =512\naten::to 90us | long[32, 512]\n"
-_SCATTERED = "aten::zeros\naten::unsqueeze\naten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
+_SCATTERED = (
+    "aten::zeros | =[32, 512]\naten::unsqueeze\n"
+    "aten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
+)
 _PRODUCT = "aten::matmul 90us | float[32, 512], float[512, 16]\n"
+_SUMMED = "aten::sum | float[32, 512]\n"
 _TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
     "autograd::engine::evaluate_function: MmBackward0",
     under("MmBackward0 seq=4/1", "aten::mm 90us | {}"),
@@ -56,15 +63,17 @@ class OneHotProduct(Pattern):
 
     What it does: It finds `F.one_hot`, or `scatter_` of one number into zeros, with nothing but
     casts and views between it and a product of the same sizes with a matrix that has a row for each
-    of 64 classes or more. Where a backward computes a gradient of the factor it is no one-hot one.
+    of 64 classes or more. Where a backward computes a gradient of the factor, or a later operator
+    of the forward takes two tensors of these sizes, as a loss does, it may be no one-hot one. It is
+    info, and the product alone is counted, where such an operator takes one.
     Why it costs: A row of zeros is written, cast, read and multiplied for each index, where an
     embedding copies one row. With 2,000 classes that took 34 times as long.
     Example: `F.one_hot(words, 2000).float() @ weight`, recorded as
 
         aten::one_hot  aten::to (512, 2000)  aten::matmul (512, 2000) and (2000, 64)
 
-    Instead: Look rows up: `F.embedding(words, weight)` or `weight[words]`; `nn.Embedding` in place
-    of an `nn.Linear` of one-hot tensors.
+    Instead: Look rows up: `F.embedding(words, weight)` or `weight[words]`. In place of an
+    `nn.Linear` of one-hot tensors an `nn.Embedding` has its weight transposed; its bias is added.
     Cannot see: It needs input shapes. It misses one-hot tensors that other operators use before the
     product, that data sets make, that recurrent layers take, or that `F.one_hot` makes without a
     number of classes, and sums of rows by class (`one_hot.T @ x`; there is `index_add_`).
@@ -72,7 +81,7 @@ class OneHotProduct(Pattern):
 
     code = "TDY415"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    fix = "look rows up: F.embedding(index, weight); nn.Embedding in place of nn.Linear"
+    fix = "look rows up: F.embedding(index, weight); for nn.Linear of weight.t(), plus bias"
     warning_from = warning_share(EASY_WARNING)
     fewest_classes = Option(64, "with fewer a product is about as fast as a lookup", least=2)
     examples = (
@@ -98,6 +107,27 @@ class OneHotProduct(Pattern):
             events=3,
             at=AT,
         ),
+        Fires(
+            "as-many-rows-as-columns",
+            steps(
+                under(
+                    FRAME,
+                    _MADE,
+                    "aten::linear seq=4 | float[32, 512], float[32, 512]",
+                    under(
+                        "autograd::engine::evaluate_function: AddmmBackward0",
+                        under(
+                            "AddmmBackward0 seq=4/1",
+                            "aten::t | float[32, 32]",
+                            "aten::mm 90us | float[32, 32], float[32, 512]",
+                        ),
+                    ),
+                )
+            ),
+            events=3,
+            at=AT,
+        ),
+        Fires("used-again", steps(under(FRAME, _MADE + _PRODUCT + _SUMMED)), events=3, at=AT),
         Quiet("weights", steps(_MADE + _TRAINED.format("float[32, 16], float[16, 512]"))),
         Quiet("few-classes", steps((_MADE + _PRODUCT).replace("512", "63"))),
         Quiet("of-other-sizes", steps(_MADE + _PRODUCT.replace("[32,", "[48,"))),
@@ -108,6 +138,17 @@ class OneHotProduct(Pattern):
         ),
         Quiet("labels", steps(_MADE + "aten::mul | float[32, 512], float[32, 512]\n")),
         Quiet("many-numbers", steps(_SCATTERED.replace("1], =1", "1], float[32, 1]") + _PRODUCT)),
+        Quiet("other-than-one", steps(_SCATTERED.replace("1], =1", "1], =-inf") + _PRODUCT)),
+        Quiet("along-another-dimension", steps(_SCATTERED.replace("=1, l", "=0, l") + _PRODUCT)),
+        Quiet("other-zeros", steps(_SCATTERED.replace("=[32,", "=[48,") + _PRODUCT)),
+        Quiet(
+            "labels-in-a-loss",
+            steps(_MADE + _PRODUCT + "aten::mse_loss | float[32, 512], float[32, 512]\n"),
+        ),
+        Quiet(
+            "sums-by-class",
+            steps((_MADE + "aten::t | float[32, 512]\n" + _PRODUCT).replace("32", "512")),
+        ),
         Quiet("into-other-numbers", steps(_SCATTERED.replace("zeros", "eye") + _PRODUCT)),
         Abstains("no-numbers", steps((_MADE + _PRODUCT).replace(", =512", ""))),
         Abstains("no-shapes", steps("aten::one_hot\naten::to\naten::matmul\n")),
@@ -126,18 +167,18 @@ class OneHotProduct(Pattern):
         def product_of(each: _LookupByProduct) -> Event:
             return each.product
 
-        def place(each: _LookupByProduct) -> tuple[Location | None, int]:
-            return each.product.location, each.classes
+        def place(each: _LookupByProduct) -> tuple[Location | None, int, bool]:
+            return each.product.location, each.classes, each.is_used_again
 
-        for same in places.parts(found, place, product_of):
-            ops = np.concatenate([each.ops for each in same])
+        for same in places.parts(_that_may_be(trace, found), place, product_of):
             backward = backward_of(trace, np.array([each.product.row for each in same]))
-            time = trace.time_of(np.concatenate([ops, backward]))
+            rows = np.concatenate([*(each.replaced for each in same), backward])
             yield Match(
                 list(map(product_of, same)),
                 f"a matrix is multiplied with one-hot tensors of {same[0].classes:,} classes",
-                time,
-                _as_lookups(trace, same, np.concatenate([ops, backward])),
+                trace.time_of(rows),
+                _as_lookups(trace, same, rows),
+                at_most=Severity.INFO if same[0].is_used_again else None,
                 fix_place=_made_at(same[0]),
             )
 
@@ -147,13 +188,26 @@ class _LookupByProduct:
     """A product with a one-hot tensor.
 
     Attributes:
-        ops: what makes the tensor, casts it and multiplies it, by start.
-        classes: the length of its rows.
+        ops: what makes the tensor, casts and views it, and multiplies it, by start.
+        product: the last of them.
+        dims: of the tensor.
+        is_used_again: whether a later operator may take it, too, so that it has to be made.
     """
 
     ops: Rows
     product: Event
-    classes: int
+    dims: tuple[int, ...]
+    is_used_again: bool = False
+
+    @property
+    def classes(self) -> int:
+        """Return the length of its rows."""
+        return self.dims[-1]
+
+    @property
+    def replaced(self) -> Rows:
+        """Return the operators that a lookup replaces."""
+        return self.ops[-1:] if self.is_used_again else self.ops
 
 
 def _products(trace: Trace, made: Rows) -> Iterator[_LookupByProduct]:
@@ -163,15 +217,56 @@ def _products(trace: Trace, made: Rows) -> Iterator[_LookupByProduct]:
             continue
         is_float, ops = maker.name == _SCATTER, [maker.row]
         for op in launches.ops_after(maker):
-            if op.name in _BETWEEN:
-                if op.name in _CASTS and op.input_shapes[:1] == (dims,):
+            takes_it = _is_reshaped(op.input_shapes[:1], dims)
+            if op.name in _BETWEEN and not (op.name in _TURNED and takes_it):
+                if takes_it:
                     ops.append(op.row)
-                    is_float = is_float or not _LONG.isdisjoint(op.input_dtypes[:1])
+                    is_cast = op.name in _CASTS and not _LONG.isdisjoint(op.input_dtypes[:1])
+                    is_float = is_float or is_cast
                 continue
             is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims)
             if is_lookup and not _has_gradient(trace, op, dims):
-                yield _LookupByProduct(np.array([*ops, op.row]), op, dims[-1])
+                yield _LookupByProduct(np.array([*ops, op.row]), op, dims)
             break
+
+
+def _that_may_be(trace: Trace, found: Sequence[_LookupByProduct]) -> list[_LookupByProduct]:
+    """Leave out products with what may be another tensor, and say which tensors are used again."""
+    own = np.concatenate([each.ops for each in found]) if found else np.empty(0, np.int64)
+    nodes = np.sort(trace.start_ns[launches.tree_rows(trace, f"{NODE}*")])
+    left = list[_LookupByProduct]()
+    ends_ns = dict[tuple[int, Location | None], int]()  # by thread and line: the next round there
+    for each in reversed(found):
+        maker = trace.event(int(each.ops[0]))
+        line = int(trace.track_id[maker.row]), maker.location
+        next_node = nodes[np.searchsorted(nodes, each.product.end_ns) :][:1].tolist()
+        step = int(loops.step_of(trace, each.product.start_ns))
+        step_end = [trace.steps[step].end_ns] if step >= 0 else []
+        next_round = [ends_ns[line]] if line in ends_ns else []
+        end_ns = min([*next_node, *step_end, *next_round], default=None)
+        ends_ns[line] = maker.start_ns
+        taken = _taken_later(each, own, end_ns)
+        if taken < 2:
+            left.append(replace(each, is_used_again=taken == 1))
+    return left[::-1]
+
+
+def _taken_later(each: _LookupByProduct, own: Rows, end_ns: int | None) -> int:
+    """Return how many tensors of such dims one operator takes at the most after the product.
+
+    Args:
+        own: operators that do not count.
+        end_ns: when the search ends; None for the end of the recording.
+    """
+    trace, product = each.product.trace, each.product
+    ops = launches.ops_in_no_op(trace, int(trace.track_id[product.row]))
+    ops = ops[np.searchsorted(ops, product.row, side="right") :]
+    if end_ns is not None:
+        ops = ops[: np.searchsorted(trace.start_ns[ops], end_ns)]
+    ops = ops[~np.isin(ops, own)]
+    kinds = map(trace.inputs.shapes, np.unique(trace.inputs_id[ops]).tolist())
+    sizes = {each.dims, product.input_shapes[_PRODUCTS[product.name][0]]}
+    return max((sum(map(shapes.count, sizes)) for shapes in kinds), default=0)
 
 
 def _dims_of(maker: Event) -> tuple[int, ...]:
@@ -180,21 +275,38 @@ def _dims_of(maker: Event) -> tuple[int, ...]:
     if maker.name == _ONE_HOT:
         classes = values[1] if len(values) > 1 else None
         known = bool(shapes) and is_dims(shapes[0]) and str(classes).isdecimal()
+        known = known and len(str(classes)) <= _MOST_DIGITS
         return (*shapes[0], int(str(classes))) if known else ()
-    # One number is written at an index of each row of the last dimension.
-    if len(shapes) < 4 or shapes[3] or not is_dims(shapes[0]) or not shapes[0]:
+    # One is written at an index of each row of the last dimension.
+    if len(shapes) < 4 or len(values) < 4 or not is_dims(shapes[0]) or not shapes[0]:
         return ()
-    is_row_by_row = shapes[2] == (*shapes[0][:-1], 1)
-    return shapes[0] if is_row_by_row and _is_into_zeros(maker) else ()
+    dims = shapes[0]
+    is_row_by_row = shapes[2] == (*dims[:-1], 1) and str(values[1]) in ("-1", str(len(dims) - 1))
+    is_one = shapes[3] == () and str(values[3]) in _ONE
+    return dims if is_row_by_row and is_one and _is_into_zeros(maker, dims) else ()
 
 
-def _is_into_zeros(maker: Event) -> bool:
-    """Tell whether the operator before, but for views of the index, made zeros."""
-    ops = launches.ops_in_no_op(maker.trace, int(maker.trace.track_id[maker.row]))
+def _is_into_zeros(maker: Event, dims: tuple[int, ...]) -> bool:
+    """Tell whether the operator before, but for views of the index, made zeros of these dims."""
+    trace = maker.trace
+    ops = launches.ops_in_no_op(trace, int(trace.track_id[maker.row]))
     at = int(np.searchsorted(ops, maker.row))
-    names = maker.trace.name_id[ops[max(at - _MOST_VIEWS, 0) : at][::-1]].tolist()
-    before = (maker.trace.names[each] for each in names)
-    return next((name for name in before if name not in VIEWS), "") in _ZEROS
+    before = trace.events(ops[max(at - _MOST_VIEWS, 0) : at][::-1].tolist())
+    made = next((each for each in before if each.name not in VIEWS), None)
+    if made is None or made.name not in _ZEROS:
+        return False
+    if made.name in ("aten::zeros_like", "aten::zero_"):
+        return made.input_shapes[:1] == (dims,)
+    # The sizes are one list, or several numbers.
+    values = [str(each) for each in made.concrete_inputs if each != ""]
+    return values[:1] == [str(list(dims))] or values[: len(dims)] == list(map(str, dims))
+
+
+def _is_reshaped(shapes: Sequence[object], dims: tuple[int, ...]) -> bool:
+    """Tell whether the first of these shapes has such rows, and as many of them."""
+    shape = shapes[0] if shapes else ()
+    is_known = isinstance(shape, tuple) and is_dims(shape)
+    return is_known and shape[-1:] == dims[-1:] and prod(shape) == prod(dims)
 
 
 def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
@@ -203,8 +315,8 @@ def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
     shapes = op.input_shapes
     if len(shapes) <= second or not is_dims(shapes[first]) or not is_dims(shapes[second]):
         return False
-    factor, matrix = shapes[first], shapes[second]
-    is_factor = factor[-1:] == dims[-1:] and prod(factor) == prod(dims)
+    matrix = shapes[second]
+    is_factor = _is_reshaped(shapes[first:], dims)
     return is_factor and len(matrix) == 2 and matrix[summed] == dims[-1]
 
 
@@ -213,10 +325,16 @@ def _has_gradient(trace: Trace, product: Event, dims: tuple[int, ...]) -> bool:
     given = {prod(dims[:-1]), dims[-1]}
     for row in backward_of(trace, np.array([product.row])).tolist():
         inside = slice(row, int(trace.subtree_end[row]))
-        is_product = launches.has_name(trace, "aten::mm")[trace.name_id[inside]]
-        for op in trace.events((row + np.flatnonzero(is_product)).tolist()):
+        is_asked = launches.has_name(trace, "aten::mm", "aten::t")[trace.name_id[inside]]
+        turned: object = None
+        for op in trace.events((row + np.flatnonzero(is_asked)).tolist()):
             first, second = (*op.input_shapes, (), ())[:2]
-            if is_dims(first) and is_dims(second) and {*first[:1], *second[-1:]} == given:
+            if op.name == "aten::t":
+                turned = first
+                continue
+            has_sizes = is_dims(first) and is_dims(second) and {*first[:1], *second[-1:]} == given
+            # The matrix's gradient may be as large. It is no product with what was turned last.
+            if has_sizes and turned in (None, second[::-1]):
                 return True
     return False
 

@@ -21,6 +21,8 @@ for step in range(12):
 """
 _MULTIPLIED = "rows = F.one_hot(words, 800).float() @ weight  #!"
 _LINEAR = "rows = F.linear(F.one_hot(words, 800).float(), weight.t())  #!"
+# As many rows as the matrix has columns.
+_SQUARE = "rows = F.linear(F.one_hot(words[:32], 800).float(), weight.t())  #!"
 _LOOKED_UP = "rows = F.embedding(words, weight)"
 
 LOOKUP_CASES = [
@@ -35,6 +37,12 @@ LOOKUP_CASES = [
         "TDY415",
         _TRAINED.format(_LINEAR),
         ((_LINEAR, _LOOKED_UP),),
+    ),
+    Case(
+        "as-many-words-as-columns",
+        "TDY415",
+        _TRAINED.format(_SQUARE),
+        ((_SQUARE, "rows = F.embedding(words[:32], weight)"),),
     ),
 ]
 
@@ -80,5 +88,35 @@ LOOKUP_LOOK_ALIKES = [
             "    rows = (hard - soft.detach() + soft) @ weight"
         ),
         {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "labels-before-a-layer-as-large-as-they-are",
+        _TRAINED.format(
+            "labels = F.one_hot(words, 800).float()\n"
+            "    rows = bags @ weight\n"
+            "    scores = rows @ weight.detach().t()\n"
+            "    error = F.mse_loss(scores, labels)"
+        ).replace("words =", "bags = torch.rand(128, 800)\nwords ="),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "sums-by-class",
+        _TRAINED.format(
+            "many = F.one_hot(words.repeat(7)[:800], 800).float()\n    rows = many.t() @ weight"
+        ),
+        {"aten::one_hot": 8},
+    ),
+    LookAlike(
+        "TDY415",
+        "ones-among-others-that-were-kept",
+        _TRAINED.format(
+            "total = torch.zeros(128, 800)\n"
+            "    seen.scatter_(1, words[:, None], 1.0)\n"
+            "    rows = seen @ weight\n"
+            "    total += seen"
+        ).replace("words =", "seen = torch.zeros(128, 800)\nwords ="),
+        {"aten::scatter_": 8},
     ),
 ]
