@@ -11,7 +11,7 @@ import numpy as np
 from tidy.finding import FixPlace, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
-from tidy.trace.inputs import is_dims
+from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
@@ -302,11 +302,10 @@ def _is_into_zeros(maker: Event, dims: tuple[int, ...]) -> bool:
     return values[:1] == [str(list(dims))] or values[: len(dims)] == list(map(str, dims))
 
 
-def _is_reshaped(shapes: Sequence[object], dims: tuple[int, ...]) -> bool:
+def _is_reshaped(shapes: Shape, dims: tuple[int, ...]) -> bool:
     """Tell whether the first of these shapes has such rows, and as many of them."""
     shape = shapes[0] if shapes else ()
-    is_known = isinstance(shape, tuple) and is_dims(shape)
-    return is_known and shape[-1:] == dims[-1:] and prod(shape) == prod(dims)
+    return is_dims(shape) and shape[-1:] == dims[-1:] and prod(shape) == prod(dims)
 
 
 def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
