@@ -16,7 +16,7 @@ from tidy.trace import Capability, Event, Intervals, Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import memory, obstacles
 from ..evidence.device.autograd import NODE
-from ..evidence.device.recomputed import Recomputed, kept_nbytes, recomputed
+from ..evidence.device.recomputed import Recomputed, has_hidden, kept_nbytes, recomputed
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -29,6 +29,7 @@ _LEFT = (0.0, 0.1)
 _ON_A_CPU = "measure a step without the checkpoints, and the memory that it takes"
 
 _MIB = 1 << 20
+_NODE = f"{NODE}AddmmBackward0 > AddmmBackward0"
 
 
 def _again(reserved_mib: int) -> str:
@@ -50,8 +51,17 @@ def _reentrant(reserved_mib: int = 80) -> str:
 
 def _unpacked(node: str = "AddmmBackward0") -> str:
     module = under("nn.Module: Linear_0", _again(80))
+    first = under("nn.Module: Linear_0", "aten::linear seq=3")
     own = f"{NODE}{node} > {node} seq=3/1"
-    return under(own, module, "aten::mm 90us", f"[memory] -{_MIB}B at 7 of {39 * _MIB}/{80 * _MIB}")
+    return first + under(
+        own, module, "aten::mm 90us", f"[memory] -{_MIB}B at 7 of {39 * _MIB}/{80 * _MIB}"
+    )
+
+
+def _of_function(called: str) -> str:
+    """A forward that calls a function of Python, and a node that calls one at model.py(7)."""
+    again = under(f"{_NODE} seq=3/1 > model.py(7): block", _again(80))
+    return under(called, "aten::linear seq=3") + again
 
 
 _GPU = "# device 0 NVIDIA T4 7.5 1GiB\n"
@@ -65,10 +75,11 @@ class NeedlessCheckpoints(Pattern):
     """Checkpoints compute a forward again in the backward, while memory would suffice to keep it.
 
     What it does: It finds the forwards that `torch.utils.checkpoint` runs again in a backward, and
-    adds up the memory that they take and that stays after them: so much more would be in use
-    without checkpoints. It reports those that take 5 % of the steps if that, with what the
-    allocator holds, is 80 % of the GPU's memory at the most; in a run on a CPU, whose memory the
-    trace does not tell, it says how much it is. It is info, since later batches may be larger.
+    adds up the memory that they take and that stays after them, of all that would be kept at one
+    time: so much more would be in use without checkpoints. It reports those that take 5 % of the
+    steps if that, with what the allocator holds, is 80 % of the GPU's memory at the most; in a run
+    on a CPU, whose memory the trace does not tell, it says how much it is. It is info, since later
+    batches may be larger.
     Why it costs: Each layer in a checkpoint computes its forward twice, which is about a quarter
     of a step that is all checkpoints.
     Example: `x = checkpoint(block, x)` for each block of a model that needs 12 of 80 GB, recorded
@@ -81,9 +92,9 @@ class NeedlessCheckpoints(Pattern):
 
     Instead: Call the layers without a checkpoint, or checkpoint as many as memory asks for; use
     the memory for a larger batch otherwise.
-    Cannot see: It needs memory. With `use_reentrant=False` it needs Python stacks, too, and sees
-    modules alone; in recordings of tidy.runtime it misses these. It does not know of other
-    processes on the GPU.
+    Cannot see: It needs memory. With `use_reentrant=False` it needs Python stacks, too; it misses
+    operators that are checkpointed without a function of Python around them, and all of these
+    checkpoints in recordings of tidy.runtime. It does not know of other processes on the GPU.
     """
 
     code = "TDY710"
@@ -100,12 +111,19 @@ class NeedlessCheckpoints(Pattern):
         Quiet("memory-is-scarce", _run(_reentrant(reserved_mib=900))),
         Quiet("little", _run(_reentrant(), beside_us=9000)),
         Quiet("a-function-of-ones-own", _run(_unpacked("FixedPointBackward"))),
+        Fires(
+            "a-function", _run(_of_function(called="model.py(7): block")), events=3, at="model.py:7"
+        ),
+        Quiet("unpacked-otherwise", _run(_of_function(called="model.py(8): pack"))),
         Quiet("no-checkpoint", _run(_again(80), _backward(9))),
         Abstains("size-of-memory-unknown", _run(_reentrant(), gpu="# device 0 NVIDIA T4 7.5\n")),
+        Abstains("no-stacks", steps(under(f"{_NODE} seq=3/1", "aten::linear 90us"))),
         Abstains("no-memory", re.sub(r".*\[memory\].*\n", "", _run(_reentrant()))),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
+        if Capability.STACKS not in trace.capabilities and has_hidden(trace):
+            return obstacles.not_recorded(trace, Capability.STACKS)
         if not recomputed(trace):
             return None
         lacking = frozenset({Capability.MEMORY, Capability.STEPS}) - trace.capabilities
@@ -147,21 +165,24 @@ class NeedlessCheckpoints(Pattern):
         return _ON_A_CPU if _is_on_cpu(events[0].trace) else self.fix
 
     def _needs(self, trace: Trace, found: list[Recomputed]) -> str:
-        """Say what memory it takes to keep all these; "" where a GPU lacks it."""
+        """Say what memory it takes to keep all these; "" where a GPU lacks it or may lack it."""
+        # Of a function that is not known a node seems to run several.
+        is_all = len({each.node for each in found}) == len(found)
+        takes = f"to keep what all checkpoints together make takes {'' if is_all else 'at least '}"
         if _is_on_cpu(trace):
             of_cpu = memory.in_units(kept_nbytes(trace, memory.CPU, found))
-            return f"to keep what it makes takes {of_cpu} more"
-        said = ""
+            return f"{takes}{of_cpu} more"
+        sizes = list[tuple[int, int, int]]()
         for device in memory.devices_with_memory(trace):
             held = int(memory.changes_of(trace, device).reserved_nbytes.max())
             total, more = memory.total_nbytes(trace, device), kept_nbytes(trace, device, found)
-            if held + more > self.plenty * total:
+            if held + more > self.plenty * total or not is_all:
                 return ""
-            sizes = [memory.in_units(each) for each in (more, held, total)]
-            said = said or "to keep what it makes takes {} more, beside {} of the GPU's {}".format(
-                *sizes
-            )
-        return said
+            sizes.append((more, held, total))
+        if not sizes:
+            return ""
+        more_text, held_text, total_text = map(memory.in_units, max(sizes))
+        return f"{takes}{more_text} more, beside {held_text} of the GPU's {total_text}"
 
 
 def _is_on_cpu(trace: Trace) -> bool:

@@ -40,8 +40,29 @@ def _checkpoint(reentrant: bool) -> Case:
 
 
 CHECKPOINT_CASES = [_checkpoint(True)]
+_FUNCTION = """\
+def double(out):
+    return blocks[0][2](torch.sin(torch.relu(blocks[0][0](out)) * 2))
+"""
+_SECOND = "out = checkpoint(double, out, use_reentrant=False)"
 # The runtime runs these forwards between nodes, where hooks run, too.
-ON_PYTORCH_ALONE = [_checkpoint(False)]
+ON_PYTORCH_ALONE = [
+    _checkpoint(False),
+    Case(
+        "checkpoints-of-a-function",
+        "TDY710",
+        _script(_SECOND, before=_FUNCTION.replace("* 2))", "* 2))  #!")),
+        ((_SECOND, "out = double(out)"),),
+    ),
+]
+
+_AGAIN = """\
+out.square().mean().backward()
+    out = torch.ones(128, 64, requires_grad=True)
+    for block in blocks:
+        out = checkpoint(block, out, use_reentrant=True)
+    out.square().mean()"""
+TWO_MICRO_BATCHES = _script("out = checkpoint(block, out, use_reentrant=True)", _AGAIN)
 
 # The backward of a fixed point calls its module again, with or without a checkpoint.
 _OWN_FUNCTION = """\
@@ -67,6 +88,19 @@ def look(grad):
 _PENALTY = (
     "(out.square().mean() + torch.autograd.grad(out.sum(), first, create_graph=True)[0].sum())"
 )
+
+_UNPACKED = """\
+decoder, projection = nn.Linear(16, 64), torch.randn(64, 16)
+
+def pack(saved):
+    return saved.detach() @ projection if saved.shape == (128, 64) else saved
+
+def unpack(packed):
+    with torch.no_grad():
+        return decoder(packed) if packed.shape == (128, 16) else packed
+
+hooks = torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+"""
 
 CHECKPOINT_LOOK_ALIKES = [
     LookAlike(
@@ -98,5 +132,11 @@ CHECKPOINT_LOOK_ALIKES = [
             ),
         ),
         {"aten::linear": 54},
+    ),
+    LookAlike(
+        "TDY710",
+        "hooks-that-unpack-with-a-module",
+        _script("with hooks:\n            out = block(out)", before=_UNPACKED),
+        {"aten::linear": 90},
     ),
 ]
