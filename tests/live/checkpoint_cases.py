@@ -102,6 +102,11 @@ def unpack(packed):
 hooks = torch.autograd.graph.saved_tensors_hooks(pack, unpack)
 """
 
+_SCALED = """\
+scaled = torch.autograd.graph.saved_tensors_hooks
+hooks = scaled(lambda kept: kept * 2.0, lambda kept: kept * 0.5)
+"""
+
 CHECKPOINT_LOOK_ALIKES = [
     LookAlike(
         "TDY710",
@@ -138,5 +143,11 @@ CHECKPOINT_LOOK_ALIKES = [
         "hooks-that-unpack-with-a-module",
         _script("with hooks:\n            out = block(out)", before=_UNPACKED),
         {"aten::linear": 90},
+    ),
+    LookAlike(
+        "TDY710",
+        "hooks-that-scale",
+        _script("with hooks:\n            out = block(out)", before=_SCALED),
+        {"aten::linear": 40},
     ),
 ]

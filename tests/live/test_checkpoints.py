@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 _KIB = 1024
 _NODE = "autograd::engine::evaluate_function: "
+_IN_NODES = {"derivatives-of-derivatives": "MmBackward0", "hooks-that-scale": "aten::mul"}
 _ANY_SHARE = {"TDY710": {"worth-a-word": 0}}
 _OUTPUT_KIB, _HIDDEN_KIB = 128 * 64 * 4 // _KIB, 128 * 128 * 4 // _KIB
 # Four blocks keep the output of a ReLU each, a reentrant checkpoint its own; the function keeps
@@ -73,7 +74,7 @@ def test_without_stacks_it_is_not_checked(tmp_path: Path) -> None:
 def test_nothing_is_found(one: LookAlike, tmp_path: Path) -> None:
     """Nodes run something that could be a forward, in each of these."""
     trace = _record(one.script, tmp_path)
-    inside = "MmBackward0" if one.name == "derivatives-of-derivatives" else "aten::linear"
+    inside = _IN_NODES.get(one.name, "aten::linear")
     nodes = trace.rows_named(f"{_NODE}*")
     assert any(
         np.any((nodes < row) & (row < trace.subtree_end[nodes]))

@@ -72,7 +72,9 @@ def recomputed(trace: Trace) -> list[Recomputed]:
         inside = ops[slice(*np.searchsorted(ops, (first, end)))]
         # What holds the first node as well is no forward.
         own = outermost_rows(trace, inside[trace.subtree_end[inside] <= end])
-        if len(own) and not moves[trace.name_id[own]].all():
+        # A checkpoint records its own graph, hooks of saved tensors compute without one.
+        has_graph = (trace.sequence_nr[own] >= 0).any()
+        if has_graph and not moves[trace.name_id[own]].all():
             edges_ns = int(trace.start_ns[own[0]]), int(trace.end_ns[own[-1]])
             found.append(Recomputed(own, *edges_ns, node, _forward_ns(trace, nodes, node)))
     return sorted(found, key=lambda each: each.start_ns)
