@@ -115,6 +115,18 @@ class DiscardedGradients(Pattern):
             "a-hook-on-a-gradient",
             _looped(_called(_hooked("aten::mul", "64, 8")), _CLEAR, _UPDATE),
         ),
+        Quiet(
+            "a-hook-that-adds-up",
+            _looped(
+                _called(_hooked("aten::add", "16], float[16], Scalar[], float[16")), _CLEAR, _UPDATE
+            ),
+        ),
+        Fires(
+            "a-hook-that-adds",
+            _looped(_called(_hooked("aten::add", "16], float[16], Scalar[")), _CLEAR, _UPDATE),
+            events=4,
+            at=AT,
+        ),
         Quiet("in-two-steps", _looped(_called(_BACKWARD), _CLEAR, _UPDATE, count=2)),
         Quiet(
             "another-gradient-stays",

@@ -28,10 +28,13 @@ from .memory import CPU, devices_with_memory, of_device
 from .updates import STEP
 from .walks import ACCUMULATE, Walk, walks
 
-# A hook of these alone has no effect but the gradient that it returns.
-_CHANGES = aten(
-    "mul div neg add sub clamp clamp_min clamp_max clip nan_to_num where sign zeros_like ones_like"
-)
+# A hook of these alone has no effect but the gradient that it returns, unless `out` names a tensor
+# for the result. Each with the inputs that may be tensors otherwise.
+_CHANGES = {
+    **dict.fromkeys(aten("neg nan_to_num sign zeros_like ones_like"), 1),
+    **dict.fromkeys(aten("mul div add sub clamp_min clamp_max"), 2),
+    **dict.fromkeys(aten("clamp clip where"), 3),
+}
 
 
 class _Memory(NamedTuple):
@@ -165,7 +168,17 @@ def _is_read(trace: Trace, walk: Walk, call: int, begun_ns: int) -> bool:
 def _is_used_by(trace: Trace, walk: Walk, hooks: Rows) -> bool:
     """Tell whether operators of hooks take one of the gradients, or do more than change others."""
     does_more = ~has_name(trace, *_CHANGES)[trace.name_id[hooks]]
-    return bool(does_more.any()) or _takes_one(trace, walk, hooks)
+    return bool(does_more.any()) or _writes_one(trace, hooks) or _takes_one(trace, walk, hooks)
+
+
+def _writes_one(trace: Trace, hooks: Rows) -> bool:
+    """Tell whether one of these operators, all of `_CHANGES`, is given a tensor to write into."""
+    pairs = np.unique(np.stack([trace.name_id[hooks], trace.inputs_id[hooks]], 1), axis=0)
+    for name, number in pairs.tolist():
+        beyond = (trace.inputs.dtypes(number) or ())[_CHANGES[trace.names[name]] :]
+        if any(each in ITEM_NBYTES for each in beyond):
+            return True
+    return False
 
 
 def _takes_one(trace: Trace, walk: Walk, ops: Rows) -> bool:
