@@ -59,6 +59,8 @@ _AVERAGED_ONE = "aten::sub 9us\naten::add 9us\naten::copy_ 9us\n"
 _IN_MID_ROUND = "aten::add_ 9us @train.py(8): train\n" + (
     "aten::mul_ 9us @train.py(12): train\naten::add_ 9us @train.py(13): train\n" * 30
 )
+# Python calls first what is in the arguments, at a later line.
+_OVER_LINES = "aten::mul 9us @train.py(13): train\naten::add 9us @train.py(12): train\n" * 10
 
 
 class LoopOfSmallOps(Pattern):
@@ -116,6 +118,7 @@ class LoopOfSmallOps(Pattern):
             at=AT,
         ),
         Fires("from-mid-round", steps(under(FRAME, _IN_MID_ROUND)), events=3, at="train.py:12"),
+        Fires("over-several-lines", steps(under(FRAME, _OVER_LINES)), events=3, at="train.py:12"),
         Fires(
             "averages-of-parameters",
             steps(under(f"{FRAME} > {_UPDATES} @train.py(9): train", _AVERAGED_ONE * 20)),
@@ -252,13 +255,14 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
 def _loop(trace: Trace, ops: Rows, period: int, fewest_rounds: int) -> _Loop | None:
     """The loop of these rounds; None for a library's, and for rounds of several places."""
     around = _function_around(trace, ops)
-    ops = _from_its_first_line(trace, ops, period, around)
-    by_round = ops.reshape(-1, period)
-    if len(by_round) < fewest_rounds:
-        return None
-    lines = [_lines(trace, by_round[at]) for at in (0, len(by_round) // 2, -1)]
-    location = lines[0][0]
-    if location is None or any(each != lines[0] for each in lines) or _indexes(trace, by_round):
+    by_round = ops[: len(ops) // period * period].reshape(-1, period)
+    if not _are_alike(trace, by_round):
+        by_round = _from_its_first_line(trace, ops, period, around).reshape(-1, period)
+        if len(by_round) < fewest_rounds or not _are_alike(trace, by_round):
+            return None
+    lines, ops = _lines(trace, by_round[0]), by_round.ravel()
+    location = lines[_first_line(lines, around)]
+    if location is None or _indexes(trace, by_round):
         return None
     if around is not None and _AVERAGES.fullmatch(around.name):
         averages = ~launches.has_name(trace, *_NOT_AVERAGED)[trace.name_id[by_round[0]]]
@@ -278,16 +282,7 @@ def _from_its_first_line(trace: Trace, ops: Rows, period: int, around: Event | N
     """
     middle = len(ops) // period // 2 * period
     usual = _lines(trace, ops[middle : middle + period])
-    frame = None if around is None else parse_frame(around.name)
-    function = None if frame is None else frame.function
-    own = [one.line for one in usual if one is not None and one.function == function]
-    begin = 0
-    if own:
-        begin = next(
-            at
-            for at, one in enumerate(usual)
-            if one is not None and (one.function, one.line) == (function, min(own))
-        )
+    begin = _first_line(usual, around)
     usual = usual[begin:] + usual[:begin]
     for first in (begin, begin + period):
         if _lines(trace, ops[first : first + period]) == usual:
@@ -296,6 +291,27 @@ def _from_its_first_line(trace: Trace, ops: Rows, period: int, around: Event | N
     last = first + (rounds - 1) * period
     is_own = _lines(trace, ops[last : last + period]) == usual
     return ops[first : last + period * is_own]
+
+
+def _first_line(lines: list[Location | None], around: Event | None) -> int:
+    """Return which of these is the first of the function around the loop, or 0."""
+    frame = None if around is None else parse_frame(around.name)
+    function = None if frame is None else frame.function
+    own = [one.line for one in lines if one is not None and one.function == function]
+    return next(
+        (
+            at
+            for at, one in enumerate(lines)
+            if own and one is not None and (one.function, one.line) == (function, min(own))
+        ),
+        0,
+    )
+
+
+def _are_alike(trace: Trace, by_round: NDArray[np.int64]) -> bool:
+    """Tell whether the first round and the last one are called at the lines of the one between."""
+    usual = _lines(trace, by_round[len(by_round) // 2])
+    return all(_lines(trace, by_round[at]) == usual for at in (0, -1))
 
 
 def _lines(trace: Trace, rows: Rows) -> list[Location | None]:
