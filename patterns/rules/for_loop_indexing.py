@@ -11,7 +11,6 @@ import numpy as np
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
-from tidy.trace.inputs import is_dims
 from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
@@ -21,7 +20,7 @@ from ..evidence.device.carried import is_carried
 from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
-from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops, index_of
+from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops, element_of
 from ..evidence.fixes.rounds_by_names import Body, body_of_rounds
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS
@@ -35,7 +34,6 @@ _DECIDING = "element by element, and a value read in each may decide a branch: t
 _CARRIED = "element by element, where each may need the one before"
 _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a result"
 
-_SELECT_INPUTS = 3  # tensor, dim, index
 _MOSTLY = 0.5  # of the rounds
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
@@ -44,6 +42,11 @@ _BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
 _OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
 _FETCH = f"{FRAME} > {frames.FETCH_ALONE} > torch/utils/data/_utils/fetch.py(49): fetch"
 _ITEM = "data.py(3): __getitem__"
+_WRITES_IF = "aten::select\naten::gt\naten::is_nonzero\naten::select\naten::fill_\n"
+_FROM_A_WRITE = "aten::select @train.py(9): train\naten::copy_ @train.py(9): train\n" + (
+    "aten::select @train.py(8): train\naten::gt @train.py(8): train\naten::is_nonzero\n"
+    "aten::lift_fresh\naten::select @train.py(9): train\naten::copy_ @train.py(9): train\n" * 12
+)
 _UPDATE = under("Optimizer.step#SGD.step > aten::add_")
 _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 seq=1/1", "aten::mm")
 
@@ -95,7 +98,8 @@ class ForLoopIndexing(Pattern):
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
     next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded,
     and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
-    end with a test of a tensor, or read a value and then compute: a branch may not have been taken.
+    test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
+    have been taken, or the loop may end at some value.
     Rounds of views alone count where they take 1 % of the steps. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
     does in the autograd engine are not reported either.
@@ -112,7 +116,7 @@ class ForLoopIndexing(Pattern):
     """
 
     code = "TDY404"
-    why_no_edit = "an iteration may need the one before"
+    why_no_edit = "the trace does not tell whether one op can do what all iterations do"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     fewest_rounds = Option(
         10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
@@ -157,6 +161,9 @@ class ForLoopIndexing(Pattern):
             at=AT,
             severity=Severity.INFO,
         ),
+        Fires("a-value", under(FRAME, _ops("select item") * 12), 1, AT, Severity.INFO),
+        Fires("written-if", under(FRAME, _WRITES_IF * 12), 1, AT, Severity.INFO),
+        Fires("from-mid-round", under(FRAME, _FROM_A_WRITE), 1, "train.py:8", Severity.INFO),
         Fires("a-condition-for-python", under(FRAME, _ops("select eq is_nonzero to") * 12), at=AT),
         Fires(
             "values-that-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT
@@ -267,7 +274,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
             one_round = names[first : first + period]
             if select_id not in one_round or is_step[one_round].any():
                 continue
-            start = first + int(np.flatnonzero(one_round == select_id)[0])
+            start = first + loops.begin_of_rounds(trace, rows[first:last], period, select_id)
             body = body_of(names[start : start + period])
             walk = _walk(trace, rows[start:last], period, select_id, fewest_rounds, body)
             if walk is not None:
@@ -336,16 +343,7 @@ def _loops_with_branches(
         first = min(same, key=attrgetter("line"), default=at)
         return replace(walk, location=first, has_branches=True)
 
-    return counted_loops(trace, selects, _element_of, fewest_rounds, forms, walk_of)
-
-
-def _element_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
-    """The tensor's dims, with the one that is indexed, and the index; None if unknown."""
-    shapes, values = trace.inputs.shapes(inputs), trace.inputs.concrete(inputs)
-    if len(values) < _SELECT_INPUTS or not shapes or not is_dims(shapes[0]):
-        return None
-    dim, index = index_of(values[1]), index_of(values[2])
-    return None if dim is None or index is None else ((*shapes[0], dim), index)
+    return counted_loops(trace, selects, element_of, fewest_rounds, forms, walk_of)
 
 
 def _is_of_data_sets(around: Event) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.trace import Rows, Trace
+from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 from tidy.trace.links import grouped
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 Numbers = NDArray[np.int32]  # of names
 # A form that one round alone has is no branch that the others take too.
 _FEWEST_OF_A_FORM = 2
+_SELECT_INPUTS = 3  # tensor, dim, index
 _MOST_DIGITS = 18  # a damaged file may have any text for an index
 # They copy or read an element, and compute nothing of it.
 _NO_WORK = VIEWS | aten("cat to contiguous clone copy_ item resolve_conj resolve_neg cpu")
@@ -122,6 +124,15 @@ def forms_of_rounds(trace: Trace, names: Numbers, begins: list[int], forms: Form
             kinds.append(kind)
             count += times
     return kinds if count >= forms.alike_share * (len(begins) - 1) else []
+
+
+def element_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
+    """Return the dims of a tensor, with the one that is indexed, and the index; None if unknown."""
+    shapes, values = trace.inputs.shapes(inputs), trace.inputs.concrete(inputs)
+    if len(values) < _SELECT_INPUTS or not shapes or not is_dims(shapes[0]):
+        return None
+    dim, index = index_of(values[1]), index_of(values[2])
+    return None if dim is None or index is None else ((*shapes[0], dim), index)
 
 
 def index_of(text: object) -> int | None:

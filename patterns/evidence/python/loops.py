@@ -183,6 +183,25 @@ def further_rounds(
             yield int(run[0]), int(run[-1]) + period
 
 
+def begin_of_rounds(trace: Trace, rows: NDArray[np.int64], period: int, name_id: int) -> int:
+    """Return which operator of this name rounds begin with: at their first line, if all have one.
+
+    What comes before a loop may end as its rounds do: what repeats then begins in mid-round.
+
+    Args:
+        rows: operators of a loop by start, of which `period` make a round.
+    """
+    middle = len(rows) // period // 2 * period
+    at = np.flatnonzero(trace.name_id[rows[middle : middle + period]] == name_id).tolist()
+    locations = [trace.location(int(rows[middle + each])) for each in at]
+    lines = [each.line for each in locations if each is not None and each.is_call_line]
+    functions = {(each.file, each.function) for each in locations if each is not None}
+    if len(lines) < len(at) or len(functions) > 1:
+        return int(at[0])
+    begins = (each for each, line in enumerate(lines) if min(lines) == line != lines[each - 1])
+    return int(at[next(begins, 0)])
+
+
 def index_changes(
     trace: Trace, selects: NDArray[np.int64], slots: int, fewest_rounds: int
 ) -> bool | None:
