@@ -133,6 +133,20 @@ def test_figures_of_recorded_runs_are_of_their_window(path: object) -> None:
         assert 0 <= after[0] <= after[1] <= made.weighed.step_ns
 
 
+def test_a_step_may_stay_as_long_as_it_is_if_no_fix_is_sure_to_save() -> None:
+    """A script may decide by an evaluation; a checkpoint is not needed in each step."""
+    rule = next(each for each in OWN_RULES if each.code == "TDY413")
+    examples = {each.name: each for each in rule.examples}
+    made = tidy.check(examples["evaluation"].trace(), select=["TDY413"])
+    (found,) = made.findings
+    assert found.saving is not None
+    assert found.saving.low_ns == 0 < found.saving.high_ns
+    assert made.weighed.step_ns_after == found.saving.step_ns_after
+    sure = tidy.check(examples["checkpoint"].trace(), select=["TDY413"]).weighed
+    assert sure.step_ns_after is not None
+    assert sure.step_ns_after[1] < sure.step_ns
+
+
 class Copies(Pattern):
     """Copies."""
 

@@ -92,10 +92,7 @@ def weigh(
     scale = _Scale(trace, replays, lengths, step_ns, warn_from, waiting)
     judged = [scale.weighed(each, alike=_key(each) in everywhere) for each in judged]
     counting = [each for each in judged if each.edit is not None and each.acceptance is None]
-    after = None
-    if edits := [each.edit for each in counting if each.edit is not None]:
-        low, high = replays.saved(edits, alike=all(_key(each) in everywhere for each in counting))
-        after = step_ns - scale.of_a_step(high), step_ns - scale.of_a_step(np.minimum(low, high))
+    after = scale.step_ns_after(counting, everywhere) if counting else None
     return Weighed(_ordered(judged), step_ns, after, replays.fidelity)
 
 
@@ -147,6 +144,24 @@ class _Scale:
     def of_a_step(self, each: Rows) -> int:
         """Return the mean of what all steps save."""
         return min(round(float(each.sum()) / len(self.lengths)), self.step_ns)
+
+    def step_ns_after(
+        self, findings: Sequence[Judged], everywhere: Container[tuple[str, Location | None]]
+    ) -> tuple[int, int]:
+        """Return a step after all these fixes, at best, and after those alone that surely save."""
+        low, high = self._saved(findings, everywhere)
+        sure = [each for each in findings if each.saving is not None and each.saving.low_ns]
+        if len(sure) < len(findings):
+            low = self._saved(sure, everywhere)[0] if sure else np.zeros_like(low)
+        saved_ns = self.of_a_step(high), self.of_a_step(np.minimum(low, high))
+        return self.step_ns - saved_ns[0], self.step_ns - saved_ns[1]
+
+    def _saved(
+        self, findings: Sequence[Judged], everywhere: Container[tuple[str, Location | None]]
+    ) -> tuple[Rows, Rows]:
+        """Return the ns that each step loses with all of these corrected, at least and at most."""
+        edits = [each.edit for each in findings if each.edit is not None]
+        return self.replays.saved(edits, alike=all(_key(each) in everywhere for each in findings))
 
     def weighed(self, finding: Judged, *, alike: bool) -> Judged:
         """Return the finding with what it costs and saves, as severe as what it saves."""
