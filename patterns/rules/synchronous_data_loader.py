@@ -132,10 +132,12 @@ class SynchronousDataLoader(Pattern):
         place = made_at(trace, "loader", events[0].location)
         work = None if items else self._work(trace, rows)
         if work is not None:
-            message += f", {work.share:.0%} of it in {work.name}() at {work.location}"
+            message += f", {work.share:.0%} of it in {work.name}()"
             if self._comes_first(work):
-                message += f", which calls {work.ops // work.calls:,} operators each time"
-                place = FixPlace(f"{work.name}() calls many operators", work.location)
+                calls = f"{work.name}() calls {work.ops // work.calls:,} operators each time"
+                place = FixPlace(calls, work.location)
+            else:
+                message += f" at {work.location}"
         return Match(events, message, time, edit, fix_place=place)
 
     def _work(self, trace: Trace, fetches: Rows) -> LoaderWork | None:

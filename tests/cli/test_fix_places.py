@@ -145,8 +145,7 @@ def test_the_function_that_takes_most_of_loading_comes_first(tmp_path: Path) -> 
             op["args"]["Call stack"] = f"data.py({line}): pad;{_STACK}"
             slow.append(op)
     (finding,) = _report(_project(tmp_path, _MADE, *slow), "json").json()["traces"][0]["findings"]
-    message = ", 83% of it in pad() at data.py:12, which calls 41 operators each time"
-    assert finding["message"].endswith(message)
-    assert finding["fix_place"]["what"] == "pad() calls many operators"
+    assert finding["message"].endswith(", 83% of it in pad()")
+    assert finding["fix_place"]["what"] == "pad() calls 41 operators each time"
     assert finding["fix_place"]["location"]["line"] == 12
     assert finding["fix"].startswith("first make pad() cheaper")
