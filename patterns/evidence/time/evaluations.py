@@ -168,12 +168,12 @@ def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
     until = np.append(begins[1:], _NEVER_NS)
     # The locals of a function go after its end, and before the next operator.
     following_ns = np.append(starts if stretches.are_functions else trained_ns, _NEVER_NS)
+    writes, views = _writes(trace, ops)
     if stretches.are_functions:
-        ends = _ends_of_reads(trace, ops, stretches, trained_ns)
+        ends = _ends_of_reads(trace, ops, writes, stretches, trained_ns)
     goes_on = following_ns[np.searchsorted(following_ns[:-1], ends)]
     ends = ends if stretches.are_functions else goes_on
     in_forward = np.isin(ops, forward_links(trace)[:, 1])
-    writes, views = _writes(trace, ops)
     for device in (CPU, *devices_with_memory(trace)):
         lives = of_device(trace, device)
         takes = np.searchsorted(lives.start_ns, (begins, ends)).T
@@ -195,7 +195,11 @@ def _is_taken(trace: Trace, stretches: _Stretches, trained: Rows) -> bool:
 
 
 def _ends_of_reads(
-    trace: Trace, ops: Rows, stretches: _Stretches, trained_ns: NDArray[np.int64]
+    trace: Trace,
+    ops: Rows,
+    writes: NDArray[np.bool_],
+    stretches: _Stretches,
+    trained_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return when each stretch ends with the operators that read what its function returned.
 
@@ -203,10 +207,10 @@ def _ends_of_reads(
     belongs to the stretch, as if the function had done it. What writes in place is none of them.
 
     Args:
-        ops: with inputs, by start; `trained_ns` when training goes on, ascending.
+        ops: with inputs, by start, and which of them write.
+        trained_ns: when training goes on, ascending.
     """
     starts, found = trace.start_ns[ops], list[int]()
-    writes, _ = _writes(trace, ops)
     devices = (CPU, *devices_with_memory(trace))
     for begin, until in zip(stretches.starts_ns.tolist(), stretches.ends_ns.tolist(), strict=True):
         end = until
