@@ -63,9 +63,9 @@ class RareWorkEachStep(Pattern):
     What it does: It finds places of the source that call `torch.save`, `safetensors`, copy tensors
     with `copy.deepcopy`, or log pictures, figures or histograms to TensorBoard, in two thirds of
     the steps and in three at least. Python between the copies of one model counts. It also finds
-    calls of the model in training that record no gradients and of which nothing is used later, as
+    calls of the model in training that record no gradients and of which no tensor is used later, as
     an evaluation or a sample of text has them, if they take 5 % of the steps: they are info, since
-    the script may decide by them.
+    the script may use a number read from them, for a decision or in the loss.
     Why it costs: The step waits for it: tensors are copied one by one, from the GPU to the host,
     pickled and written.
     Example: `best = copy.deepcopy(model.state_dict())` in the loop over batches, recorded as
@@ -81,7 +81,8 @@ class RareWorkEachStep(Pattern):
     process that saves meanwhile is left alone. Evaluations need shapes and memory; they are missed
     if what they return or write to has the size of something used later, if a checkpoint runs the
     model again, if batch norms update their statistics, or if the steps make tensors of Python's
-    or numpy's values, as those of an agent do that acts by its model.
+    or numpy's values, as those of an agent do that acts by its model. Where call stacks have one
+    frame, as on tidy's runtime, it does not say which line calls the function that evaluates.
     """
 
     code = "TDY413"
@@ -141,7 +142,7 @@ class RareWorkEachStep(Pattern):
         return Match(
             each.calls,
             f"the model is called{times} without gradients{_in_steps(trace, each.step_count)},"
-            " and training takes no tensor of it",
+            " and training takes no tensor of it; a number read from it may be used",
             each.time,
             edit,
             Severity.INFO,
