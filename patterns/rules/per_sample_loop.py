@@ -8,7 +8,7 @@ import numpy as np
 
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Events, Trace
+from tidy.trace import Capability, Event, Events, Location, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
@@ -30,6 +30,8 @@ _MOSTLY_CALLED_NS = 20_000
 _WHICH_UNKNOWN = NotChecked(
     "the trace does not say where slices begin and end", "record shapes with PyTorch 2.1 or newer"
 )
+# What is taken, from what, and what to do with all of it at once.
+_OF_SAMPLES, _OF_BATCHES = ("samples", "batch", "batch"), ("batches", "tensor", "join")
 
 _SLICE = "aten::slice | float[16, 3, 8, 8], =0, ={}, ={}, =1\n"
 _VECTOR = "aten::slice | float[16, 8], =0, ={}, ={}, =1\n"
@@ -153,15 +155,18 @@ class PerSampleLoop(Pattern):
         def first_of(loop: SampleLoop) -> Event:
             return trace.event(int(loop.ops[0]))
 
-        found = [*slices, *rows]
-        for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
+        def kind_of(loop: SampleLoop) -> tuple[Location | None, bool, bool]:
+            return loop.location, is_info(loop), loop.takes_batches
+
+        for walks in places.parts([*slices, *rows], kind_of, first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
             count, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
-            samples = count_text(trace, count, "samples", [walk.ops for walk in walks])
-            what = ": batch them if none needs the one before" if maybe else ""
+            taken, source, at_once = _OF_BATCHES if walks[0].takes_batches else _OF_SAMPLES
+            counted = count_text(trace, count, taken, [walk.ops for walk in walks])
+            what = f": {at_once} them if none needs the one before" if maybe else ""
             yield Match(
                 list(map(first_of, walks)),
-                f"{samples} are taken from a batch and worked on one by one{what}",
+                f"{counted} are taken from a {source} and worked on one by one{what}",
                 severity=Severity.INFO if maybe else Severity.WARNING,
                 cost=rounds.time,
                 location=walks[0].location,

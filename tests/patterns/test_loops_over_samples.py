@@ -26,6 +26,12 @@ def _found(lines: list[str], code: str) -> list[tidy.Finding]:
     return list(outcome.findings)
 
 
+def test_rows_that_are_batches_are_called_so() -> None:
+    batch = "aten::conv2d | float[4, 3, 8, 8], float[6, 3, 3, 3]"
+    (found,) = _found(["aten::unbind | float[16, 4, 3, 8, 8], =0", *[batch] * 16], "TDY406")
+    assert found.message.startswith("16 batches are taken from a tensor and worked on one by one")
+
+
 @given(rounds=st.integers(2, 20), body=_BODIES, before=st.integers(0, 3))
 def test_samples_that_follow_each_other(rounds: int, body: list[str], before: int) -> None:
     """Eight rounds or more in which something is computed, wherever the loop begins."""
