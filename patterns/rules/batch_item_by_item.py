@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import compress
-
 import numpy as np
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Rows, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import devices
-from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
-from ..evidence.python import frames, loops, op_names
-from ..evidence.time import timing
+from ..evidence.fixes.item_batches import Limits, item_batches
+from ..evidence.python import frames
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import EASY_WARNING, LARGE_INFO, Option, word_share
 
-_TAKES = ("aten::slice", "aten::select", "aten::narrow")
-_FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
-_INDEX_ARITHMETIC = ("aten::add", "aten::sub", "aten::mul")
-_CHANGES_DTYPE = ("aten::to", "aten::_to_copy", "aten::clone", "aten::contiguous")
-_ROUND = (*op_names.VIEWS, *_INDEX_ARITHMETIC, *_CHANGES_DTYPE, _FROM_ARRAY, _READ)
-# `data[i : i + n]` asks a tensor `i` for its number twice, `data[i]` and `items[i]` once.
-_READS_OF_A_SLICE = 2
 # One index of all items takes 0.02 to 0.35 of the time, 0.7 where each item is long.
 _LEFT = (0.05, 0.6)
 
@@ -91,18 +79,11 @@ class BatchItemByItem(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        parts = list(loops.Loop(trace).parts(self._batches(trace), lambda each: each[0].stack))
-        times = [time_of_batches([batch for batch, _ in part]) for part in parts]
-        shares = [timing.part_of_window(trace, time - devices.any_busy(trace)) for time in times]
-        of_one = [all(is_of_one for _, is_of_one in part) for part in parts]
-        together = sum(compress(shares, of_one))
-        for part, time, share, is_one in zip(parts, times, shares, of_one, strict=True):
-            least = EASY_WARNING if is_one else self.worth_a_word
-            if share < least or max(share, together) < self.worth_a_word:
-                continue
-            items = int(np.median([batch.items for batch, _ in part]))
+        limits = Limits(self.fewest_items, self.longest_python_us, EASY_WARNING, self.worth_a_word)
+        for part, time, is_one in item_batches(trace, limits):
+            items = int(np.median([batch.items for batch in part]))
             what = "parts of one tensor or array" if is_one else "arrays"
-            stacks = [batch.stack for batch, _ in part]
+            stacks = [batch.stack for batch in part]
             host = {int(trace.track_id[stacks[0].row]): time}
             yield Match(
                 stacks,
@@ -111,40 +92,3 @@ class BatchItemByItem(Pattern):
                 cost=time,
                 edit=Edit("one index of all items", host=host, left=_LEFT) if is_one else None,
             )
-
-    def _batches(self, trace: Trace) -> Iterator[tuple[Stacked, bool]]:
-        """Batches, and whether all items of each are parts of one tensor or array."""
-        for batch in stacked_rounds(trace, _ROUND, self.fewest_items):
-            names = batch.names()
-            takes = [at for at, name in enumerate(names) if name in _TAKES]
-            is_one_taken = len(takes) + names.count(_FROM_ARRAY) == 1
-            if not is_one_taken or not _is_arithmetic_on_indexes(trace, batch.rounds, names):
-                continue
-            if takes and not _at_other_places(trace, batch.rounds[:, takes[0]]):
-                continue
-            if _python_between_ns(trace, batch.rounds) <= 1000 * self.longest_python_us:
-                yield batch, bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
-
-
-def _python_between_ns(trace: Trace, table: Rows) -> float:
-    """Tell how long Python is between the operators of a round, in most rounds."""
-    starts, ends = trace.start_ns[table.ravel()], trace.end_ns[table.ravel()]
-    waits = np.append(starts[1:] - ends[:-1], 0).reshape(table.shape)
-    return float(np.median(waits.sum(1)))
-
-
-def _is_arithmetic_on_indexes(trace: Trace, table: Rows, names: Sequence[str]) -> bool:
-    """Tell whether what is computed in the rounds is computed of single numbers."""
-    columns = [at for at, name in enumerate(names) if name in _INDEX_ARITHMETIC]
-    numbers = np.unique(trace.inputs_id[table[:, columns]]).tolist()
-    return all(shapes and shapes[0] == () for shapes in map(trace.inputs.shapes, numbers))
-
-
-def _at_other_places(trace: Trace, takes: Rows) -> bool:
-    """Tell whether items are taken along the first dimension of one shape, most at places apart."""
-    numbers = trace.inputs_id[takes].tolist()
-    values = [trace.inputs.concrete(number) for number in numbers]
-    shapes = {trace.inputs.shapes(number)[:1] for number in numbers}
-    if len(shapes) != 1 or any(len(each) < 3 or str(each[1]) != "0" for each in values):
-        return False
-    return 2 * len({str(each[2]) for each in values}) > len(values)

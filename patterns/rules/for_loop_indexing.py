@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from operator import attrgetter
 
 import numpy as np
 
 from tidy.finding import Severity
-from tidy.savings import Edit
-from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
+from tidy.trace import Event, EventKind, Location, Rows, Trace
 from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
@@ -21,12 +21,13 @@ from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
 from ..evidence.fixes.counted_loops import CountedLoop, Forms, counted_loops, element_of
+from ..evidence.fixes.item_batches import Limits, put_together
 from ..evidence.fixes.rounds_by_names import Body, body_of_rounds
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS
-from ..evidence.time.rounds import Rounds, count_text, with_backward
-from ..examples import AT, FRAME, Fires, Quiet, joined, under
-from ..option import EASY_WARNING, Option, alike_rounds, most_forms_of_rounds, share
+from ..evidence.time.rounds import count_text, with_backward
+from ..examples import AT, FRAME, Fires, Quiet, joined, steps, under
+from ..option import EASY_WARNING, LARGE_INFO, Option, alike_rounds, most_forms_of_rounds, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
@@ -34,9 +35,12 @@ _DECIDING = "element by element, and a value read in each may decide a branch: t
 _CARRIED = "element by element, where each may need the one before"
 _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a result"
 
+# Batches that TDY106 names, unless its options say otherwise.
+_PUT_TOGETHER = Limits(8, 250.0, EASY_WARNING, LARGE_INFO)
 _MOSTLY = 0.5  # of the rounds
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
+_ROWS = "".join(f"aten::select 9us | float[90, 8], =0, ={7 * at}\n" for at in range(12))
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
 _BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
 _OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
@@ -100,7 +104,8 @@ class ForLoopIndexing(Pattern):
     and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
     test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
     have been taken, or the loop may end at some value.
-    Rounds of views alone count where they take 1 % of the steps. Training steps, the
+    Rounds of views alone count where they take 1 % of the steps. Rows that become one tensor, and
+    nothing else, are left to TDY106 where that names them. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
     does in the autograd engine are not reported either.
     Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
@@ -134,6 +139,8 @@ class ForLoopIndexing(Pattern):
         Fires("copy-plus-one", under(FRAME, _ops("select add select copy_") * 10), at=AT),
         Fires("between-other-work", _ops() * 12 + "aten::mm\n" + _ops() * 5, events=2),
         Fires("index-changes", joined(*map(_ELEMENT.format, range(12)))),
+        Quiet("rows-that-are-stacked", steps(under(FRAME, _ROWS + "aten::stack 20us\n"))),
+        Fires("rows-that-are-kept", steps("aten::mm", under(FRAME, _ROWS)), events=3, at=AT),
         Quiet("nine-rounds", under(FRAME, _ops() * 9)),
         Quiet("same-index", _ELEMENT.format(0) * 12),
         Fires(
@@ -155,19 +162,12 @@ class ForLoopIndexing(Pattern):
             severity=Severity.INFO,
         ),
         Fires("a-condition", under(FRAME, _ops("select gt is_nonzero") * 12), 1, AT, Severity.INFO),
-        Fires(
-            "a-value-before-other-work",
-            under(FRAME, _ops("select item mul select copy_") * 12),
-            at=AT,
-            severity=Severity.INFO,
-        ),
+        Fires("work-after", under(FRAME, _ops("select item mul") * 12), 1, AT, Severity.INFO),
         Fires("a-value", under(FRAME, _ops("select item") * 12), 1, AT, Severity.INFO),
         Fires("written-if", under(FRAME, _WRITES_IF * 12), 1, AT, Severity.INFO),
         Fires("from-mid-round", under(FRAME, _FROM_A_WRITE), 1, "train.py:8", Severity.INFO),
         Fires("a-condition-for-python", under(FRAME, _ops("select eq is_nonzero to") * 12), at=AT),
-        Fires(
-            "values-that-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT
-        ),
+        Fires("values-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT),
         Quiet("each-another", _branching(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("few-branches", _branching("aten::mul\n", "aten::flip\naten::mul\n", count=9)),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
@@ -185,7 +185,7 @@ class ForLoopIndexing(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        walks = list(_loops(trace, self.fewest_rounds, self.longest_round))
+        walks = _not_put_together(list(_loops(trace, self.fewest_rounds, self.longest_round)))
         forms = Forms(self.alike_share, self.most_forms)
         branching = [*_loops_with_branches(trace, self.fewest_rounds, self.longest_round, forms)]
         found = _without_parts(walks, branching)
@@ -196,16 +196,17 @@ class ForLoopIndexing(Pattern):
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
-            count = sum(walk.rounds for walk in walks)
+            count, fewest = sum(w.rounds for w in walks), min(w.rounds for w in walks)
             doubt = walks[0].doubt or (_CARRIED if any(w.is_carried for w in walks) else "")
             counted = count_text(trace, count, "iterations", [walk.rows for walk in walks])
+            one_op = edits.one_op_for_rounds(trace, rounds.rows, rounds.host, fewest)
             yield Match(
                 [walk.first for walk in walks],
                 f"{counted} index a tensor {doubt or 'element by element'}",
                 severity=Severity.INFO if doubt else Severity.WARNING,
                 location=walks[0].location,
                 cost=rounds.time,
-                edit=None if doubt else _as_one_op(trace, walks, rounds),
+                edit=None if doubt else one_op,
             )
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -250,12 +251,13 @@ class _Walk:
         return _BRANCHING
 
 
-def _as_one_op(trace: Trace, walks: Sequence[_Walk], rounds: Rounds) -> Edit:
-    """One round stays, or as much as a few."""
-    ops = edits.without_ops(trace, Events(trace, rounds.rows), "one op", (0.0, 0.0))
-    a_round = 1 / min(walk.rounds for walk in walks)
-    left = a_round, 4 * a_round
-    return replace(ops, model="one op for all rounds", host=rounds.host, left=left)
+def _not_put_together(walks: list[_Walk]) -> list[_Walk]:
+    """Leave out lines whose rounds only take what becomes one tensor."""
+    items = put_together(walks[0].trace, _PUT_TOGETHER) if walks else ()
+    others = [not np.isin(walk.rows, items).all() for walk in walks]
+    lines = {walk.location for walk, is_other in zip(walks, others, strict=True) if not is_other}
+    lines.discard(None)  # in a first step, which does not count, such a line is no batch
+    return [walk for walk in compress(walks, others) if walk.location not in lines]
 
 
 def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Walk]:

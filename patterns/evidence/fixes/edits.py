@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tidy.savings import Edit
-from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
+from tidy.trace import Event, EventKind, Events, Intervals, Rows, Trace, rows_of
 from tidy.trace.kinds import DEVICE_WORK
 
 # What stays of calls and copies that a fix removes: memory that is kept has to be looked up, and
@@ -62,3 +63,18 @@ def without_ops(
     return Edit(
         model, host=host, work=work_of(trace, events), waits=calls_in(trace, events), left=left
     )
+
+
+def one_op_for_rounds(
+    trace: Trace, rows: Rows, host: dict[int, Intervals], fewest_rounds: int
+) -> Edit:
+    """Return the run with these loops as one operator each: a round stays, or as much as a few.
+
+    Args:
+        rows: operators of the rounds, and of their backward.
+        host: when each thread is in them, by track.
+        fewest_rounds: of any of the loops.
+    """
+    left = 1 / fewest_rounds, 4 / fewest_rounds
+    ops = without_ops(trace, Events(trace, rows), "one op for all rounds", left)
+    return replace(ops, host=host)
