@@ -17,7 +17,7 @@ from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..engine.view import ViewInfo
-from .make import declare, dimension, function, refused, sizes, zeros_beside
+from .make import declare, dimension, function, memory_of, refused, sizes, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -90,9 +90,7 @@ def _diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 def _strided(self: Any, size: Ints, stride: Ints, offset: int | None) -> Any:
     """Of all the memory that the tensor's view is of, as PyTorch's storage."""
-    root, unit = self, self.itemsize
-    while isinstance(root.base, np.ndarray) and root.base.dtype == self.dtype:
-        root = root.base
+    root, unit = memory_of(self, self.dtype), self.itemsize
     start = self.ctypes.data - root.ctypes.data if offset is None else offset * unit
     last = start + unit * sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     check(

@@ -33,7 +33,9 @@ x[1:].copy_(x[:-1]); x[1:].add_(x[:-1]); x[1:].add_(x[:-1], alpha=2); x[1:].mul_
 x.mul_(x[0]); x[1:].lerp_(x[:-1], 0.5); x[1:].clamp_(min=x[:-1]); x[1:].addcmul_(x[:-1], x[:-1])
 x.view(2, 2).add_(x.view(2, 2).t()); x.index_add_(0, i, x[1:3]); x.scatter_(0, i, x[1:3])
 x.__setitem__(slice(1, None), x[:-1]); x.copy_(x[0]); x.__setitem__(i, x[1])
-x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0])
+x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0]); x[1:].add_(x.expand(4)[:3])
+x.__setitem__(slice(1, None), x.broadcast_to(4)[:3]); x[1:].add_(x.unfold(0, 3, 1)[0])
+x[:3].copy_(x.as_strided((3,), (1,), 1))
 """)
 
 
@@ -69,6 +71,19 @@ def test_arrays_of_numpy_have_memory_of_their_own() -> None:
         x[1:].add_(x[:-1])
     x = torch.from_numpy(array[::2])
     assert torch.equal(x.as_strided(x.shape, x.stride()), x)
+
+
+@pytest.mark.parametrize(
+    "code",
+    calls("""
+x.as_strided((2,), (1,), 1); x.expand(2, 4)[1, 2:]; x.unfold(0, 2, 2)[1]; x.broadcast_to(4)[1:]
+x.view(2, 2).diagonal(); x.view(2, 2).diagonal(1); x[1:].view(torch.int32).view(torch.float32)
+    """),
+)
+def test_as_strided_is_of_the_whole_memory(code: str) -> None:
+    """Whatever view it is taken of."""
+    view = eval(code, {"torch": torch, "x": torch.arange(4.0)})  # noqa: S307
+    assert view.as_strided((4,), (1,), 0).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("value", [torch.tensor(2), torch.tensor([2.7])])

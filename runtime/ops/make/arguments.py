@@ -22,8 +22,8 @@ from ...engine.tensor import Tensor, bump_version, wrap
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
     "filling", "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first",
-    "legacy_reduction", "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared", "refused",
-    "same_kind", "sizes", "times", "write", "zeros_beside",
+    "legacy_reduction", "memory_of", "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared",
+    "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -312,7 +312,7 @@ def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False
 
 def refuse_overlap(target: Array, read: Array, name: str = "") -> None:
     """Refuse to read the memory that is written to, but dense arrays at the same elements."""
-    if not np.may_share_memory(read, target) or _memory(read) is not _memory(target):
+    if not np.may_share_memory(read, target) or memory_of(read) is not memory_of(target):
         return
     same = read.ctypes.data == target.ctypes.data
     same = same and (read.shape, read.strides) == (target.shape, target.strides)
@@ -322,10 +322,16 @@ def refuse_overlap(target: Array, read: Array, name: str = "") -> None:
     check(apart, f"unsupported operation: {told} in memory. Please clone() the tensor before.")
 
 
-def _memory(array: Array) -> Array:
-    """Return the array that owns the memory; each `torch.from_numpy` makes one of its own."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+def memory_of(array: Array, dtype: Any = None) -> Array:
+    """Return the array that owns the memory; each `torch.from_numpy` makes one of its own.
+
+    Args:
+        dtype: the last array of this dtype, on the way there, is returned.
+    """
+    below = array
+    while (below := getattr(below, "base", None)) is not None:  # as_strided puts others between
+        if isinstance(below, np.ndarray) and dtype in (None, below.dtype):
+            array = below
     return array
 
 
