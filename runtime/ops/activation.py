@@ -11,8 +11,7 @@ from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from .elementwise import ERF, erf_array, polynomial
-from .fused_operator import FusedOperator
-from .make import declare, function, not_tensors, refused
+from .make import declare, refused
 
 _TANH = math.sqrt(2 / math.pi)
 _BLOCK = 1 << 15
@@ -41,25 +40,27 @@ def _between(x: Any, low: Any, high: Any) -> Any:
 def _gelu(x: Any, approximate: str) -> Any:
     if approximate not in _SHARES:
         raise ValueError("approximate argument must be either none or tanh.")
-    share = _in_blocks(lambda x: _gelu_share(x, approximate), x)
-    return (x * share,), share
+    return _in_blocks(lambda x: _gelu_block(x, approximate), _floats(x))
 
 
-def _gelu_back(share: Any, arrays: Any, grads: Any, _: Any, approximate: str) -> Any:
-    each = (*grads, *arrays, share)
-    return [_in_blocks(lambda g, x, share: _gelu_block_back(g, x, share, approximate), *each)]
+def _gelu_block(x: Any, approximate: str) -> Any:
+    near = np.clip(x, -_FAR, _FAR)
+    return x * _gelu_share(near, near * near, approximate)
+
+
+def _gelu_back(grad: Any, x: Any, approximate: str) -> Any:
+    return _in_blocks(lambda grad, x: _gelu_block_back(grad, x, approximate), grad, x)
 
 
 _FAR = 100  # from where on Phi is 0 or 1, and powers of it are within float32
 
 
-def _gelu_share(x: Any, approximate: str) -> Any:
+def _gelu_share(x: Any, square: Any, approximate: str) -> Any:
     """Phi(x), or its approximation."""
-    x = np.clip(x, -_FAR, _FAR)
     if approximate == "none" and x.itemsize == 8:
         found = erf_array(x * math.sqrt(0.5))
     else:
-        found = polynomial(x * x, _SHARES[approximate])
+        found = polynomial(square, _SHARES[approximate])
         found *= x
         np.tanh(found, out=found)
     found += 1
@@ -74,10 +75,11 @@ _SHARES = {
 }
 
 
-def _gelu_block_back(grad: Any, x: Any, share: Any, approximate: str) -> Any:
+def _gelu_block_back(grad: Any, x: Any, approximate: str) -> Any:
     """`x Phi(x)` has the slope `Phi + x phi`."""
     x = np.clip(x, -_FAR, _FAR)
     found = x * x
+    share = _gelu_share(x, found, approximate)
     if approximate == "none":
         found *= x.dtype.type(-0.5)
         np.exp(found, out=found)
@@ -93,24 +95,12 @@ def _gelu_block_back(grad: Any, x: Any, share: Any, approximate: str) -> Any:
     return found
 
 
-def _gelu_by_steps(x: Tensor, approximate: str) -> Tensor:
+def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
     if approximate == "none":
-        return x * ((aten.erf(x * math.sqrt(0.5)) + 1) * 0.5)
-    return x * (((x + x * x * x * 0.044715) * _TANH).tanh() * 0.5 + 0.5)
-
-
-_gelu_operator = FusedOperator(
-    "gelu", 1, _gelu, _gelu_back, _gelu_by_steps, takes=lambda array: True
-)
-
-
-@function("nn")
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return `input * Phi(input)`, or with "tanh" an approximation of it."""
-    if not isinstance(input, Tensor):
-        raise not_tensors("aten::gelu", input)
-    found: Tensor = _gelu_operator(input, approximate)
-    return found
+        share = (aten.erf(x * math.sqrt(0.5)) + 1) * 0.5
+        return share + x * (x * x * -0.5).exp() * math.sqrt(0.5 / math.pi)
+    share = ((x + x * x * x * 0.044715) * _TANH).tanh() * 0.5 + 0.5
+    return share + x * share * (1 - share) * (x * x * 3 * 0.044715 + 1) * (2 * _TANH)
 
 
 def _per_channel(x: Tensor, weight: Tensor) -> Tensor:
@@ -254,6 +244,9 @@ softsign(self) := self / (self.abs() + 1)
 [torch nn]
 bilinear(input1, input2, weight, bias = None)
     := add(einsum("...i,oij,...j->...o", input1, weight, input2), 0 if bias is None else bias)
+[nn wide]
+gelu(self, approximate: str = "none") = _gelu(self, approximate)
+    self: grad * _gelu_slope(self, approximate) || _gelu_back(grad, self, approximate)
 [torch tensor]
 clamp_max(self, max) := clamp(self, None, max)
 clamp_min(self, min) := clamp(self, min)

@@ -28,6 +28,16 @@ def test_gelu_of_large_numbers(approximate: str, dtype: Any) -> None:
     assert x.grad.tolist() == [0, 0, 1, 1]
 
 
+def test_a_gelu_reads_its_input_again_in_backward() -> None:
+    """As PyTorch does: `x.data` may have changed, which no version counter sees."""
+    for approximate, slope in (("none", 1.0119457), ("tanh", 1.0115843)):
+        x = torch.ones(3, requires_grad=True)
+        found = F.gelu(x, approximate=approximate)
+        x.data.mul_(3)
+        found.sum().backward()
+        np.testing.assert_allclose(x.grad, slope, rtol=1e-5)
+
+
 REFUSED = calls("""
 x[1:].copy_(x[:-1]); x[1:].add_(x[:-1]); x[1:].add_(x[:-1], alpha=2); x[1:].mul_(x[:-1])
 x.mul_(x[0]); x[1:].lerp_(x[:-1], 0.5); x[1:].clamp_(min=x[:-1]); x[1:].addcmul_(x[:-1], x[:-1])

@@ -15,7 +15,7 @@ from .table import TABLE
 from .templates import Pieces, choose, listed
 
 _NAME_OF_CALL = re.compile(r"(?<![\w.])(\w+)\(")
-_OBSERVERS_SEE_ONE = {"silu"}
+_OBSERVERS_SEE_ONE = {"gelu", "silu"}
 _BOTH = {"conj", "grad", "grads"}  # names that mean the same for tensors and for arrays
 
 
