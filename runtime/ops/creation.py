@@ -298,8 +298,8 @@ def tensor(
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         what = "Creating a tensor from a list of numpy.ndarrays is extremely slow"
         warnings.warn(f"{what}; make one array of it with numpy.array() first", stacklevel=2)
-    typed = list[Any]()
-    data = _plain(data.cpu().array if isinstance(data, Tensor) else data, typed)
+    kinds = dict[Any, None]()
+    data = _plain(data.cpu().array if isinstance(data, Tensor) else data, kinds)
     try:
         array = np.array(data, dtype=None if dtype is None else as_dtype(dtype))
     except ValueError as error:
@@ -307,12 +307,8 @@ def tensor(
     if array.dtype.kind in "OUS":
         kind = RuntimeError if array.dtype.kind == "O" else TypeError
         raise kind(f"cannot make a tensor of {type(data).__name__} with dtype {array.dtype}")
-    if dtype is None and typed:
-        array = array.astype(_dtype_among(array, typed), copy=False)
-    elif dtype is None and not array.size:
-        array = array.astype(get_default_dtype())
-    elif dtype is None and array.dtype.kind in "fc":
-        array = array.astype(number_dtype(array.dtype.type(0).item()))
+    if dtype is None:
+        array = array.astype(_dtype_among(array, kinds), copy=False)
     found = wrap(array)
     if pin_memory:
         pin(found)
@@ -326,28 +322,35 @@ def tensor(
     return found
 
 
-def _plain(data: Any, typed: list[Any]) -> Any:
-    """Lists with numbers in place of tensors; arrays, and numbers that have a dtype, are noted."""
+def _plain(data: Any, kinds: dict[Any, None]) -> Any:
+    """Lists with numbers in place of tensors; dtypes are noted, of other numbers the classes."""
     if isinstance(data, (list, tuple)):
-        return [_plain(x, typed) for x in data]
+        return [_plain(x, kinds) for x in data]
     if isinstance(data, Tensor):
         one = "only one element tensors can be converted to Python scalars"
         check(data.array.size == 1, one, ValueError)
-        typed.append(data.array)
+        kinds[data.array.dtype] = None
         return data.cpu().array.item()
-    if isinstance(data, (np.ndarray, np.generic)):
-        typed.append(data)
+    kinds[data.dtype if isinstance(data, (np.ndarray, np.generic)) else data.__class__] = None
     return data
 
 
-def _dtype_among(array: Any, typed: list[Any]) -> Any:
-    """The dtype of an array, of whose elements some, or all, had one before."""
-    kinds, numbers = [x.dtype for x in typed], array.size - sum(x.size for x in typed)
-    if numbers:
-        kinds += [np.dtype(bool) if array.dtype.kind == "b" else np.dtype(np.int64)]
-    found = functools.reduce(promote_types, kinds)
-    # A float, or complex number, makes the result at least that.
-    return promote_types(found, number_dtype(array.dtype.type(0).item())) if numbers else found
+def _dtype_among(array: Any, kinds: dict[Any, None]) -> Any:
+    """The dtype of an array whose elements were of these dtypes and classes.
+
+    Raises:
+        ValueError: one of its integers has more than 64 bits with the sign.
+    """
+    own = array.dtype if array.dtype.kind not in "fc" else number_dtype(array.dtype.type(0).item())
+    numbers = {bool: True, int: 1, float: 1.0, complex: 1j}
+    each = [
+        k if isinstance(k, np.dtype) else number_dtype(numbers[k]) if k in numbers else own
+        for k in kinds
+    ]
+    found = functools.reduce(promote_types, each) if each else get_default_dtype()
+    wide = found.kind in "biu" and (array.dtype.kind == "f" or array.dtype == np.uint64 != found)
+    check(not wide, "Overflow when unpacking long long", ValueError)
+    return found
 
 
 def _sharing(array: Any) -> Tensor:

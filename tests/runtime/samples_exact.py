@@ -45,6 +45,10 @@ torch.CharTensor([1, 2]); torch.LongTensor(k); torch.LongTensor(x); torch.LongTe
 isinstance(x, torch.DoubleTensor), isinstance(k, torch.LongTensor), isinstance(x, torch.FloatTensor)
 isinstance(k, (torch.LongTensor, torch.IntTensor)), issubclass(torch.LongTensor, torch.Tensor)
 torch.nn.Parameter(torch.ones(2)); torch.nn.Parameter(torch.ones(2), False).requires_grad
+torch.tensor([np.int32(1), True]), torch.tensor([np.float16(1), 2]), torch.tensor([np.uint8(3), 1.5])
+torch.tensor([np.arange(2, dtype=np.int32), [True, False]]), torch.tensor([k[0, 0].int(), True])
+torch.tensor([np.float16(1), 2.5]), torch.tensor([np.float32(1), 1j]), torch.tensor([f[0, 0].half(), k[0, 0]])
+torch.tensor([np.int64(3), 2**63]); torch.tensor([2**63]); torch.tensor([2**63, 1.0]); torch.tensor([[], []])
 """)
 
 INDEXED = calls("""
