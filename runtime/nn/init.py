@@ -20,6 +20,7 @@ _GAINS |= {f"conv{t}{n}d": 1.0 for t in ("", "_transpose") for n in (1, 2, 3)}
 
 def constant_(tensor: Tensor, val: Any) -> Tensor:
     """Fill with one value, or an array of them."""
+    check(val is not None, "the value must be a number, not NoneType", TypeError)
     bump_version(tensor)
     tensor.array[...] = val
     return tensor

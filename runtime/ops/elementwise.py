@@ -41,11 +41,14 @@ def _floats(x: Any) -> Any:
 
 def _filled_by(value: Any, dtype: Any) -> Any:
     """Return a number in a dtype that reaches it; a tensor's is converted like any copy."""
-    return value.astype(dtype) if isinstance(value, np.ndarray) else filling(value, dtype)
+    if not isinstance(value, np.ndarray):
+        return filling(value, dtype)
+    check(not value.ndim, "only supports a 0-dimensional value tensor", ValueError)
+    return value.astype(dtype)
 
 
 def _filling(value: Any, dtype: Any) -> Any:
-    check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
+    check(not getattr(value, "ndim", 0), "only supports a 0-dimensional value tensor", ValueError)
     return filling(value, dtype)
 
 

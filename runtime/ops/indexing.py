@@ -340,7 +340,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     found, left = _basic(self, key)
     if left:
-        if not isinstance(value, Tensor):
+        if not isinstance(value, Tensor) and not getattr(value, "ndim", 0):
             filling(value, self.array.dtype)
         given, _ = as_tensors("aten::index_put_", value, self)
         if not isinstance(value, Tensor):

@@ -95,13 +95,16 @@ def times(other: Any, alpha: Any) -> Any:
 
 
 def filling(value: Any, dtype: Any) -> Any:
-    """Return a number, or an array, as an array of a dtype.
+    """Return a number, or an array of no dimension, as an array of a dtype.
 
     Raises:
+        TypeError: it is neither.
         RuntimeError: it is a number that the dtype does not reach, or has not.
         OverflowError: it is an integer of more than 64 bits.
     """
     number, inside = value.item() if getattr(value, "ndim", 1) == 0 else value, True
+    if not isinstance(number, _NUMBER):
+        raise refused(f"the value must be a number, not {type(value).__name__}")
     if isinstance(number, int) and not -(2**63) <= number < 2**64:
         raise refused("int too big to convert", OverflowError)
     if isinstance(number, complex) and dtype.kind not in "bc":
