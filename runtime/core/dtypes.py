@@ -130,7 +130,15 @@ def widened(first: Array, *others: Any) -> tuple[Any, ...]:
 def in_float32(x: Any) -> Any:
     """Return an array of 16-bit floats as float32; anything else as it is."""
     half = isinstance(x, np.ndarray) and x.dtype.itemsize == 2 and x.dtype.kind in "fV"
-    return x.astype(float32) if half else x
+    return _widen(x) if half else x
+
+
+def _widen(x: Array) -> Array:
+    """Return an array in float32, laid as it is: what was expanded stays so."""
+    if 0 not in x.strides:
+        return x.astype(float32)
+    once = x[tuple([slice(0, 1) if step == 0 else slice(None) for step in x.strides])]
+    return np.broadcast_to(once.astype(float32), x.shape)
 
 
 def narrowed(result: Any, half: DType) -> Any:
@@ -154,7 +162,7 @@ def promoted(*operands: Any) -> tuple[Any, ...]:
         return None, *[np.asarray(x).astype(dtype, copy=False) for x in operands]
     with np.errstate(all="ignore"):
         each = [x.astype(dtype, copy=False) if np.ndim(x) else np.asarray(x) for x in operands]
-        return dtype, *[x.astype(float32) for x in each]
+        return dtype, *[_widen(x) for x in each]
 
 
 def to_float(array: Array) -> Array:

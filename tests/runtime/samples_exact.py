@@ -92,6 +92,8 @@ P.contiguous(), P.contiguous().view(-1), P.reshape(-1), P.reshape(6, 4), P.flatt
 P.transpose(0, 1), P.permute(2, 1, 0), P.mT, P[0], P[:, 1:], P.unsqueeze(1), P.squeeze(), P.expand(2, 2, 3, 4)
 P @ M[:1].expand(4, 3), P.transpose(1, 2) @ M, x.T @ x, torch.bmm(P, P.transpose(1, 2)), F.linear(P, T[0])
 P.view(-1); x.T.view(-1); (x.T + 1).view(-1)
+(f.half().expand(4, 2, 3) * 2).view(-1), f.half().T.expand(4, 3, 2) * 2, F.gelu(f.half().expand(4, 2, 3))
+f.half().expand(4, 2, 3) + f.half()[:, :1].expand(2, 3), f.half()[:1].expand(2, 3).T.exp(), f[:0].half().expand(4, 0, 3) * 2
 P.nan_to_num(), P.sgn(), P.neg(), -P, P.square(), P.rsqrt(), P.logical_not(), P.isnan()
 F.one_hot(k.T + 4), torch.nonzero(b.T), torch.nonzero(b.T, as_tuple=True)
 """)
