@@ -12,6 +12,7 @@ from ..core.aten import aten
 from ..core.device import Device
 from ..core.dtypes import as_dtype
 from ..core.storage import storage_of
+from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active, show_calls
@@ -162,7 +163,7 @@ def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
 def numpy(input: Tensor, *, force: bool = False) -> Any:
     """Return the array itself; `force` detaches first."""
     told = "Can't call numpy() on Tensor that requires grad. Use detach() first."
-    check(force or not input.requires_grad, told)
+    check(force or not (input.requires_grad and is_grad_enabled()), told)
     if storage_of(input) is None:
         if active:
             show_calls(input, "aten::detach", "aten::to", "aten::resolve_conj", "aten::resolve_neg")
