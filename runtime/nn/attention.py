@@ -77,7 +77,7 @@ class MultiheadAttention(
             q_proj_weight=None if alike else (n, n),
             k_proj_weight=None if alike else (n, self.kdim),
             v_proj_weight=None if alike else (n, self.vdim),
-            in_proj_bias=(3 * n,) if bias else None,
+            in_proj_bias=(3 * n,) if bias else None, bias_k=None, bias_v=None,
         )  # fmt: skip
 
     def reset_parameters(self) -> None:

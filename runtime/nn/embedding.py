@@ -91,3 +91,7 @@ class EmbeddingBag(
     options = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
                "include_last_offset", "padding_idx")  # fmt: skip
     named = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "padding_idx")
+
+    def setup(self, **factory: Any) -> None:
+        check(self.mode != "max", "mode='max' is not supported", NotImplementedError)
+        super().setup(**factory)

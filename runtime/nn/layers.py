@@ -259,6 +259,12 @@ class _Loss(Layer):
             self.register_buffer(name, vars(self).pop(name))
 
 
+class _Margins(_Loss):
+    def setup(self, **factory: Any) -> None:
+        check(self.p in (1, 2), "only p == 1 and p == 2 supported", ValueError)
+        super().setup(**factory)
+
+
 class _Distance(Layer):
     shown = ""
 
@@ -349,7 +355,7 @@ _ROWS: Any = (
     (_Loss, "BCEWithLogitsLoss", _LOGITS, f"weight=None, {_MEAN}, pos_weight=None"),
     (_Loss, "MarginRankingLoss", _PAIR + "margin_ranking_loss", "margin=0.0, " + _MEAN),
     (_Loss, "CosineEmbeddingLoss", _PAIR + "cosine_embedding_loss", "margin=0.0, " + _MEAN),
-    (_Loss, "MultiMarginLoss", "multi_margin_loss", "p=1, margin=1.0, weight=None, " + _MEAN),
+    (_Margins, "MultiMarginLoss", "multi_margin_loss", "p=1, margin=1.0, weight=None, " + _MEAN),
     (_Loss, "PoissonNLLLoss", "poisson_nll_loss", _POISSON),
     (_Loss, "GaussianNLLLoss", "input, target, var -> gaussian_nll_loss", _GAUSSIAN),
     (_Loss, "TripletMarginLoss", _TRIPLET, _FAR),

@@ -122,6 +122,8 @@ class Module(ModuleState):
         if wanted != kind:
             check(wanted in own, "cannot assign before Module.__init__() call", AttributeError)
             self._forget(name)
+            if wanted == "_parameters" and isinstance(getattr(type(self), name, None), property):
+                raise KeyError(f"attribute '{name}' already exists")
         if wanted is None:
             object.__setattr__(self, name, value)
         else:

@@ -23,6 +23,7 @@ class _OfWeight:
     """What both share: a hook that sets a weight, `computed` of tensors beside it."""
 
     beside: tuple[str, ...] = ()
+    called = ""
     computed: Any
 
     def __init__(self, name: str, dim: int | None) -> None:
@@ -32,12 +33,15 @@ class _OfWeight:
         tensors = (getattr(module, f"{self.name}{suffix}") for suffix in self.beside)
         setattr(module, self.name, self.computed(module.training, *tensors))
 
-    def join(self, module: Module, *tensors: Tensor) -> None:
-        """Put tensors beside the weight, which is no parameter any more, and hook on."""
+    def refuse_twice(self, module: Module) -> None:
+        """Refuse a module whose weight has such a hook."""
         hooks = module._hooks.forward_pre.values() if module._hooks else ()
         twice = any(type(h) is type(self) and h.name == self.name for h in hooks)
-        what = type(self).__name__
-        check(not twice, f"Cannot register two {what} hooks on the same parameter {self.name}")
+        told = f"Cannot register two {self.called} hooks on the same parameter {self.name}"
+        check(not twice, told)
+
+    def join(self, module: Module, *tensors: Tensor) -> None:
+        """Put tensors beside the weight, which is no parameter any more, and hook on."""
         delattr(module, self.name)
         for suffix, tensor in zip(self.beside, tensors, strict=True):
             hold(module, f"{self.name}{suffix}", tensor)
@@ -63,7 +67,7 @@ class _OfWeight:
 class WeightNorm(_OfWeight):
     """The direction `_v` times the length `_g`."""
 
-    beside = "_g", "_v"
+    beside, called = ("_g", "_v"), "weight_norm"
 
     def computed(self, training: bool, g: Tensor, v: Tensor) -> Any:
         return v * (g / norm_except_dim(v, self.dim))
@@ -72,7 +76,7 @@ class WeightNorm(_OfWeight):
 class SpectralNorm(_OfWeight):
     """`_orig` over its largest singular value, of the vectors `_u` and `_v`."""
 
-    beside = "_orig", "_u", "_v"
+    beside, called = ("_orig", "_u", "_v"), "spectral_norm"
     count, eps = 1, 1e-12
 
     def computed(self, training: bool, weight: Tensor, u: Tensor, v: Tensor) -> Any:
@@ -89,6 +93,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     told += "`torch.nn.utils.parametrizations.weight_norm`."
     warnings.warn(told, FutureWarning, stacklevel=2)
     made, weight = WeightNorm(name, dim), getattr(module, name).detach()
+    made.refuse_twice(module)
     made.join(module, Parameter(norm_except_dim(weight, dim)), Parameter(weight))
     made(module, ())
     return module
@@ -103,6 +108,7 @@ def spectral_norm(
     check(n_power_iterations > 0, told, ValueError)
     made = SpectralNorm(name, dim_of_outputs(module) if dim is None else dim)
     made.count, made.eps = n_power_iterations, eps
+    made.refuse_twice(module)
     weight = module._parameters[name]
     check(weight is not None, f"`{name}` of the module is None", ValueError)
     sizes = as_matrix(weight.detach(), made.dim or 0).shape

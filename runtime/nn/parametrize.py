@@ -70,6 +70,18 @@ class ParametrizationList(ModuleList):
     def forward(self) -> Any:
         return self[0](*(getattr(self, name) for name in self.names))
 
+    def right_inverse(self, value: Tensor) -> None:
+        """Give the originals the values of which `value` is made."""
+        told = f"parametrization {type(self[0]).__name__} does not implement right_inverse."
+        check(hasattr(self[0], "right_inverse"), told)
+        with no_grad():
+            new = self[0].right_inverse(value)
+        owns = [getattr(self, name) for name in self.names]
+        for own, each in zip(owns, [new] if isinstance(new, Tensor) else new, strict=True):
+            fits = own.dtype == each.dtype
+            check(fits, f"right_inverse gave {each.dtype} where {own.dtype} is held", ValueError)
+            own.data = each.detach()
+
 
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     memo[id(self)] = made = self.__class__.__new__(self.__class__)
@@ -91,7 +103,7 @@ def _read(name: str) -> property:
             known[key] = self.parametrizations[name]()
         return known[key]
 
-    return property(read)
+    return property(read, lambda self, value: self.parametrizations[name].right_inverse(value))
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -201,6 +213,9 @@ class _SpectralNorm(Module):
         if self.training:
             iterate(matrix.detach(), self._u, self._v, self.n_power_iterations, self.eps)
         return weight / self._u.clone().dot(matrix.mv(self._v.clone()))
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        return weight  # the norm of what is assigned is not its own, mostly
 
 
 def dim_of_outputs(module: Module) -> int:

@@ -82,8 +82,10 @@ class _Layers(_Recurrent):
     def all_weights(self) -> list[list[Any]]:
         """The weights of each layer and direction."""
         ends = ("", "_reverse") if self.bidirectional else ("",)
+        kinds = ["weight_ih", "weight_hh"] + ["bias_ih", "bias_hh"] * bool(self.bias)
+        kinds += ["weight_hr"] * (getattr(self, "proj_size", 0) > 0)
         return [
-            [w for name, w in self._parameters.items() if name.endswith(f"_l{layer}{end}")]
+            [getattr(self, f"{kind}_l{layer}{end}") for kind in kinds]
             for layer in range(self.num_layers)
             for end in ends
         ]
@@ -187,7 +189,8 @@ def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
     sides, last, outs = 2 if self.bidirectional else 1, [], list[Any]()
     plain = sizes is None and not getattr(self, "proj_size", 0)
     layer = (_LAYERS if active else _UNSEEN).get(self.kind) if plain else None
-    for number, (w_ih, w_hh, *rest) in enumerate(self.all_weights):
+    every = self.all_weights
+    for number, (w_ih, w_hh, *rest) in enumerate(every):
         side = number % sides
         b_ih, b_hh, *more = rest if self.bias else (None, None, *rest)
         outs = outs if side else []
@@ -201,7 +204,7 @@ def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
         last.append(end)
         if side == sides - 1:
             x = outs[0] if sides == 1 else aten.cat(outs, -1)
-            if self.dropout and number < len(self.all_weights) - sides:
+            if self.dropout and number < len(every) - sides:
                 x = aten.dropout(x, self.dropout, self.training)
     return x, [aten.stack(parts) for parts in zip(*last, strict=True)]
 

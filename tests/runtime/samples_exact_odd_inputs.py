@@ -91,7 +91,24 @@ F.scaled_dot_product_attention(T[None], T[None], T[None]).transpose(1, 2).view(1
 F.scaled_dot_product_attention(*(T.expand(2, 2, 3, 4),) * 3), F.scaled_dot_product_attention(*(T[:, None, :1].expand(2, 2, 3, 4),) * 3)
 F.scaled_dot_product_attention(*(T[:, :, None].transpose(1, 2),) * 3), F.scaled_dot_product_attention(*(T[:, None].permute(1, 2, 0, 3),) * 3), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2).contiguous(), T[None].transpose(1, 2)), F.scaled_dot_product_attention(T[None], *(T.transpose(0, 1).contiguous().transpose(0, 1)[None],) * 2)
 F.scaled_dot_product_attention(P[None], P[None], P[None]), F.scaled_dot_product_attention(T[None].transpose(1, 2), T[None].transpose(1, 2), T[None].transpose(1, 2)).transpose(1, 2).view(1, 2, 12)
+nn.MultiMarginLoss(p=3); nn.MultiMarginLoss(p=2)(x, i); nn.MultiheadAttention(4, 2).bias_k
+setattr(nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)), 'weight', nn.Parameter(M))
+setattr(nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)), 'weight', M)
+(lambda m: (setattr(m, 'weight', M), m.weight, [*m.parameters()]))(nn.utils.parametrizations.weight_norm(nn.Linear(3, 3, False)).double())
+(lambda m: (setattr(m, 'weight', M), [*m.parameters()]))(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3, False)).double())
+nn.utils.spectral_norm(nn.utils.spectral_norm(nn.Linear(2, 2)))
+nn.utils.weight_norm(nn.utils.weight_norm(nn.Linear(2, 2)))
+nn.utils.spectral_norm(nn.Linear(2, 2), 'no'); x.numpy(); torch.no_grad()(x.numpy)().sum()
 """)
+_FILLED = "(lambda m: ([nn.init.constant_(p, 0.1) for p in m.parameters()], m(T), len(m.all_weights[0])))({}.double())"
+ODD_INPUTS += [
+    _FILLED.format(code)
+    for code in calls("""
+nn.utils.weight_norm(nn.LSTM(4, 2), 'weight_hh_l0'); nn.LSTM(4, 3, proj_size=2, bias=False)
+nn.utils.parametrizations.weight_norm(nn.GRU(4, 2, 2), 'weight_hh_l1')
+nn.utils.weight_norm(nn.RNN(4, 2, bidirectional=True), 'weight_ih_l0_reverse')
+""")
+]
 ODD_INPUTS += [f"torch.ones(1).expand(3).{write}" for write in _WRITES]
 ODD_INPUTS += ["x[:, :1].detach().expand(2, 3).add_(1)", "x[:, :1].detach().expand(2, 1).add_(1)"]
 ODD_INPUTS += ["v[:0].detach().expand(3, 0).add_(1)", "put(z, (), 1.0)"]

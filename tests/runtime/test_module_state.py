@@ -4,6 +4,8 @@ import copy
 import pickle
 from collections import namedtuple
 
+import pytest
+
 import tidy.runtime as rt
 from tidy.runtime import nn
 from tidy.runtime.nn import functional as F  # noqa: N812
@@ -50,6 +52,27 @@ def test_functions_and_devices_are_pickled():
     assert again.act is F.gelu
 
 
+def test_a_parameter_does_not_hide_behind_a_property():
+    """A parametrized weight takes tensors, through `right_inverse`, and no other parameter."""
+
+    class Double(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+        def right_inverse(self, x):
+            return x / 2
+
+    model = nn.utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", Double())
+    with pytest.raises(KeyError, match="attribute 'weight' already exists"):
+        model.weight = nn.Parameter(rt.ones(2, 2))
+    own = model.parametrizations.weight.original
+    model.weight = rt.ones(2, 2)
+    assert own is model.parametrizations.weight.original
+    assert (own.tolist(), model.weight.tolist()) == ([[0.5] * 2] * 2, [[1.0] * 2] * 2)
+    with pytest.raises(ValueError, match="float64 where float32"):
+        model.weight = rt.ones(2, 2).double()
+
+
 def test_hooks_of_saved_tensors_may_read_them_as_arrays():
     """Nothing is recorded while they run, so that it does not matter what needs a gradient."""
     x = rt.tensor([1.0, 2.0], requires_grad=True)
@@ -57,3 +80,8 @@ def test_hooks_of_saved_tensors_may_read_them_as_arrays():
         y = (x * x).exp()
     y.sum().backward()
     assert rt.allclose(x.grad, 2 * x * (x * x).exp())
+
+
+def test_a_bag_of_embeddings_refuses_what_it_cannot_when_it_is_made():
+    with pytest.raises(NotImplementedError, match="max"):
+        nn.EmbeddingBag(3, 2, mode="max")
