@@ -120,6 +120,21 @@ result. The last column says where an operator is public: `torch` (function), `t
 `nn` (`torch.nn.functional`), `linalg`, `fft`; others are parts of these.
 """
 
+# What functions give that have no docstring, as they are expressions.
+WORDS = {
+    "numel": "Return the number of elements.",
+    "is_floating_point": "Tell whether the dtype is one of floats.",
+    "is_complex": "Tell whether the dtype is one of complex numbers.",
+    "is_signed": "Tell whether the dtype has negative numbers.",
+    "is_same_size": "Tell whether both have the same shape.",
+    "is_nonzero": "Tell whether the only element is not zero.",
+    "is_inference": "Tell whether it was made in inference mode.",
+    "resize_as_": "Take the shape of another.",
+    "nan_to_num_": "Replace what is not finite, in place.",
+    "manual_seed": "Begin the random numbers anew from a seed.",
+    "to_dense": "Return the same matrix with its zeros.",
+}
+
 
 def code(text: str) -> str:
     """As code in a cell of a table."""
@@ -174,7 +189,8 @@ def functions(public: dict[str, dict[str, Any]], module: str) -> Iterator[str]:
         plain = inspect.signature(function)
         bare = [p.replace(annotation=p.empty) for p in plain.parameters.values()]
         given = plain.replace(parameters=bare, return_annotation=plain.empty)
-        words = (inspect.getdoc(call) or "").partition("\n\n")[0].replace("\n", " ")
+        words = inspect.getdoc(call) or WORDS.get(name, "")
+        words = words.partition("\n\n")[0].replace("\n", " ")
         shown = f"{code(f'{name}{given}')} | {code(seen)} | {words.replace('|', chr(92) + '|')}"
         yield f"| {shown} | {' '.join(where)} |"
 
