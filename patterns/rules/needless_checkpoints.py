@@ -16,7 +16,13 @@ from tidy.trace import Capability, Event, Intervals, Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import memory, obstacles
 from ..evidence.device.autograd import NODE
-from ..evidence.device.recomputed import Recomputed, has_hidden, kept_nbytes, recomputed
+from ..evidence.device.recomputed import (
+    Recomputed,
+    are_all_known,
+    has_hidden,
+    kept_nbytes,
+    recomputed,
+)
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -64,6 +70,7 @@ def _of_function(called: str) -> str:
     return under(called, "aten::linear seq=3") + again
 
 
+_HIDDEN = under(f"{_NODE} seq=3/1", "aten::gelu seq=10")
 _GPU = "# device 0 NVIDIA T4 7.5 1GiB\n"
 
 
@@ -114,6 +121,7 @@ class NeedlessCheckpoints(Pattern):
         Fires(
             "a-function", _run(_of_function(called="model.py(7): block")), events=3, at="model.py:7"
         ),
+        Quiet("a-part-is-not-known", _run(_unpacked() + _HIDDEN)),
         Quiet("unpacked-otherwise", _run(_of_function(called="model.py(8): pack"))),
         Quiet("no-checkpoint", _run(_again(80), _backward(9))),
         Abstains("size-of-memory-unknown", _run(_reentrant(), gpu="# device 0 NVIDIA T4 7.5\n")),
@@ -166,8 +174,7 @@ class NeedlessCheckpoints(Pattern):
 
     def _needs(self, trace: Trace, found: list[Recomputed]) -> str:
         """Say what memory it takes to keep all these; "" where a GPU lacks it or may lack it."""
-        # Of a function that is not known a node seems to run several.
-        is_all = len({each.node for each in found}) == len(found)
+        is_all = are_all_known(trace)
         takes = f"to keep what all checkpoints together make takes {'' if is_all else 'at least '}"
         if _is_on_cpu(trace):
             of_cpu = memory.in_units(kept_nbytes(trace, memory.CPU, found))

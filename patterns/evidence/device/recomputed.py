@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.trace import EventKind, Rows, Trace
+from tidy.trace import EventKind, Intervals, Rows, Trace
 from tidy.trace.kept import kept
 
 from ..python.loops import step_of
@@ -42,14 +42,12 @@ class Recomputed(NamedTuple):
     Attributes:
         ops: its operators that are in no other, by start.
         start_ns, end_ns: when it runs.
-        node: the row of the operator that runs it.
         forward_ns: when it ran first; -1 if not known.
     """
 
     ops: Rows
     start_ns: int
     end_ns: int
-    node: int
     forward_ns: int
 
 
@@ -65,6 +63,7 @@ def recomputed(trace: Trace) -> list[Recomputed]:
             ranges.append((row + 1, int(inner[0]), row))
     if not ranges:
         return []
+    in_nodes = below(trace, nodes)
     ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
     moves = has_name(trace, *_MOVES)
     found = list[Recomputed]()
@@ -76,7 +75,7 @@ def recomputed(trace: Trace) -> list[Recomputed]:
         has_graph = (trace.sequence_nr[own] >= 0).any()
         if has_graph and not moves[trace.name_id[own]].all():
             edges_ns = int(trace.start_ns[own[0]]), int(trace.end_ns[own[-1]])
-            found.append(Recomputed(own, *edges_ns, node, _forward_ns(trace, nodes, node)))
+            found.append(Recomputed(own, *edges_ns, _forward_ns(trace, in_nodes, node)))
     return sorted(found, key=lambda each: each.start_ns)
 
 
@@ -84,6 +83,14 @@ def has_hidden(trace: Trace) -> bool:
     """Tell whether nodes run layers again of which no function is known."""
     layers = tree_rows(trace, *_LAYERS)
     return bool(_is_in_cpp(trace, layers).any())
+
+
+def are_all_known(trace: Trace) -> bool:
+    """Tell whether nodes run nothing again but in functions that are known."""
+    ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
+    # A backward computes without a graph, unless one is asked for.
+    ops = ops[trace.sequence_nr[ops] >= 0]
+    return not _is_in_cpp(trace, ops).any()
 
 
 def kept_nbytes(trace: Trace, device: int, found: list[Recomputed]) -> int:
@@ -106,10 +113,10 @@ def kept_nbytes(trace: Trace, device: int, found: list[Recomputed]) -> int:
     return int(in_use.max(initial=0))
 
 
-def _forward_ns(trace: Trace, nodes: Rows, node: int) -> int:
+def _forward_ns(trace: Trace, in_nodes: Intervals, node: int) -> int:
     """Return when the forward of a node ran, if it is no forward that runs again itself."""
     forward = trace.forward.get(node, -1)
-    if forward < 0 or below(trace, nodes).contains(np.array([forward])).any():
+    if forward < 0 or in_nodes.contains(np.array([forward])).any():
         return -1
     return int(trace.start_ns[forward])
 
