@@ -152,7 +152,8 @@ class _Scale:
         low, high = self._saved(findings, everywhere)
         sure = [each for each in findings if each.saving is not None and each.saving.low_ns]
         if len(sure) < len(findings):
-            low = self._saved(sure, everywhere)[0] if sure else np.zeros_like(low)
+            of_sure = self._saved(sure, everywhere)[0] if sure else np.zeros_like(low)
+            low = np.minimum(low, of_sure)  # another rank may be the late one without the others
         saved_ns = self.of_a_step(high), self.of_a_step(np.minimum(low, high))
         return self.step_ns - saved_ns[0], self.step_ns - saved_ns[1]
 
