@@ -135,9 +135,10 @@ def in_float32(x: Any) -> Any:
 
 def _widen(x: Array) -> Array:
     """Return an array in float32, laid as it is: what was expanded stays so."""
-    if 0 not in x.strides:
+    expanded = [step == 0 and count > 1 for step, count in zip(x.strides, x.shape, strict=True)]
+    if True not in expanded:
         return x.astype(float32)
-    once = x[tuple([slice(0, 1) if step == 0 else slice(None) for step in x.strides])]
+    once = x[tuple([slice(0, 1) if each else slice(None) for each in expanded])]
     return np.broadcast_to(once.astype(float32), x.shape)
 
 
