@@ -214,7 +214,7 @@ GRADIENT_CASES = [
         "validated-for-longer-than-trained",
         "TDY707",
         _BATCHES.format(samples=480, size=16),
-        (("torch.randn(480, 16)", "torch.randn(32, 16)"),),
+        (("torch.randn(480, 16)", "torch.randn(16, 16)"),),
     ),
     Case(
         "losses-one-by-one",
