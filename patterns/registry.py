@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from tidy.errors import PatternLoadError, UnknownPattern
 
 from .base import Pattern
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "tidy.patterns"
 CODE = re.compile(r"[A-Z]{3}\d{3}")
@@ -70,7 +75,35 @@ def _entry_points(_path: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     Args:
         _path: the folders of `sys.path`, and when each was changed last.
     """
+    if not (any(_may_have_rules(folder) for folder, _ in _path) or _others_know_packages()):
+        return []
+    from importlib.metadata import entry_points  # loads email, csv, zipfile and more
+
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
+
+
+def _may_have_rules(folder: str) -> bool:
+    """Look for the group of entry points in the packages of a folder; True if that is not sure.
+
+    Most often there is none, which `importlib.metadata` takes ten times as long to say.
+    """
+    try:
+        infos = [
+            Path(folder, name, "entry_points.txt")
+            for name in os.listdir(folder or ".")  # noqa: PTH208 - this is a list of all modules
+            if name.lower().endswith((".dist-info", "egg-info"))
+        ]
+        return any(ENTRY_POINT_GROUP in each.read_text("utf-8") for each in infos if each.is_file())
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):  # an archive, for one
+        return True
+
+
+def _others_know_packages() -> bool:
+    """Tell whether packages may be installed elsewhere than in folders of `sys.path`."""
+    others = (each for each in sys.meta_path if each is not PathFinder)
+    return any(hasattr(each, "find_distributions") for each in others)
 
 
 def _changed_ns(folder: str) -> int:

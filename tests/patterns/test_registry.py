@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,44 @@ def test_an_installed_plugin(
     _write(tmp_path / "fake_plugin_rules.py")
     _install(tmp_path, entry_point)
     monkeypatch.syspath_prepend(tmp_path)
+    assert [rule.code for rule in load_patterns()] == ["ABC001", *before]
+
+
+def test_a_plugin_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [rule.code for rule in load_patterns()]
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    _write(folder / "fake_plugin_archived.py")
+    _install(folder, "mine = fake_plugin_archived")
+    archive = shutil.make_archive(str(folder), "zip", folder)
+    monkeypatch.syspath_prepend(archive)
+    assert [rule.code for rule in load_patterns()] == ["ABC001", *before]
+
+
+class _OtherFinder:
+    """Finds an installed package that is in no folder of `sys.path`."""
+
+    def __init__(self, info: Path) -> None:
+        self._found = [PathDistribution(info)]
+
+    def find_spec(self, *_: object) -> None:
+        """Find no module."""
+
+    def find_distributions(self, _: object) -> list[PathDistribution]:
+        return self._found
+
+
+def test_a_plugin_that_another_finder_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [rule.code for rule in load_patterns()]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _install(elsewhere, "mine = fake_plugin_elsewhere")
+    _write(tmp_path / "fake_plugin_elsewhere.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    finder = _OtherFinder(elsewhere / "fake_plugin-1.0.dist-info")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, finder])
     assert [rule.code for rule in load_patterns()] == ["ABC001", *before]
 
 
