@@ -49,8 +49,9 @@ _MAY_IMPORT = {
         "ittapi",
     },
     "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
-    "account": {"averages", "trace", "numpy"},
-    "jobs": {"account", "trace", "numpy"},
+    "account": {"trace", "numpy"},
+    "first_use": set[str](),
+    "jobs": {"account", "first_use", "trace", "numpy"},
     "savings": {"trace", "numpy"},
     "page": {
         "account",
@@ -70,6 +71,7 @@ _MAY_IMPORT = {
         "check",
         "errors",
         "finding",
+        "first_use",
         "jobs",
         "savings",
         "trace",
@@ -91,7 +93,7 @@ _MAY_IMPORT = {
         "tomli",
         "tomllib",  # from Python 3.11 on
     },
-    "api": {"check", "errors", "loading", "patterns", "report", "trace"},
+    "api": {"averages", "check", "errors", "loading", "patterns", "report", "trace"},
     "loading": {"averages", "readers", "report", "trace"},
     "progress": {"trace", "rich"},
     "diff": {

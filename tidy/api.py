@@ -17,7 +17,7 @@ from .errors import PatternLoadError, UnknownPattern, UsageError
 from .loading import load  # noqa: F401 - shows traces in notebooks, too
 from .patterns.base import Pattern
 from .patterns.option import set_options
-from .patterns.registry import by_code, load_patterns, select_patterns
+from .patterns.registry import by_code, load_builtin_patterns, load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
 from .report.report import Report
 from .trace import Trace
@@ -138,6 +138,8 @@ def prepare(
     for rule in rules:
         set_options(rule, {**configured.get(rule.code, {}), **given.get(rule.code, {})})
     rules += instances
+    if instances or len(classes) > len(load_builtin_patterns()):
+        from . import averages  # noqa: F401 - rules of one's own may ask for `trace.table()`
     if not rules:
         raise UnknownPattern("the rules selected and ignored leave none to run")
     return rules

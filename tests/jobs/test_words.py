@@ -7,13 +7,12 @@ import pytest
 
 from tidy.jobs import (
     ProcessGroup,
-    heat_map,
     parallelism_of,
     ranks_text,
     reason_of,
     uneven_work,
 )
-from tidy.jobs.heat_map import MOST_ROWS
+from tidy.jobs.heat_map import MOST_ROWS, heat_map
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Floating point operations of products, convolutions and attention, with those of the backward.
 
-`tidy.averages.flops` has what PyTorch's profiler counts, for its table. Here is what a GPU has to
+`tidy.trace.flops` has what PyTorch's profiler counts, for its table. Here is what a GPU has to
 compute: also in a backward, of convolutions of any number of dims, and of attention. The formulas
 are those of `torch.utils.flop_counter`, but for causal attention, of which half counts, and for the
 weights of transposed and grouped convolutions, of whose gradients it counts too much.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
-from ..averages.flops import count_flops
+from ..trace.flops import count_flops
 from ..trace.inputs import Inputs
 
 Shapes = tuple[Any, ...]

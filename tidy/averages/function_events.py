@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Capability, Event, EventKind, Trace
+from ..trace.flops import count_flops
 from .columns import Measures
-from .flops import count_flops
 from .host import Numbers, measure_host
 from .stacks import PythonStacks, stacks_of_events
 

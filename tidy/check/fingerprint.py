@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import PurePosixPath
 
@@ -17,6 +16,8 @@ def fingerprint(code: str, path: str, function: str, statement: str, message: st
 
     Where no source was read ("" is its statement), the message tells findings apart.
     """
+    import hashlib  # loads OpenSSL, and most reports have no fingerprints
+
     parts = (code, path, function, statement or without_numbers(message))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 

@@ -14,7 +14,6 @@ from ..trace import Trace
 from .baseline import Baseline
 from .checked_trace import CheckedTrace
 from .known import marked
-from .late import check_job
 from .path_ignores import PathIgnore
 from .places import Sources
 from .suppress import Comments, suppressed
@@ -59,6 +58,8 @@ def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
     checked = [(trace, run_patterns(trace, rules)) for trace in traces]
     for job in jobs_of([trace.info for trace, _ in checked]):
         if len(job) > 1:
+            from .late import check_job  # loads tidy.jobs, which most reports need little of
+
             told = check_job([checked[number][0] for number in job], rules)
             for number, outcomes in zip(job, told, strict=True):
                 checked[number][1].update(outcomes)

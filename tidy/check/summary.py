@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 import numpy as np
 
@@ -168,7 +167,10 @@ class RunSummary:
     @cached_property
     def median_ns(self) -> int | None:
         """How long the median step takes; None where there is none."""
-        return int(median(self.steps_ns)) if self.counted else None
+        if not self.counted:
+            return None
+        ordered = sorted(self.steps_ns)
+        return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2
 
 
 def is_next_to_nothing(trace: Trace) -> bool:

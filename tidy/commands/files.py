@@ -54,13 +54,13 @@ class InputFiles:
 
     def take_summaries(self) -> list[tuple[str, Summary]]:
         """Read the summaries among the files, each with its path; what is left are traces."""
-        from ..summary import decode
-
         summaries, others = [], []
         for path, folder in self.files:
             if not has_summary(path):
                 others.append((path, folder))
                 continue
+            from ..summary import decode  # loads the form of the files
+
             self._taken.append((path, folder))
             try:
                 summaries.append((path, decode(Path(path).read_bytes(), path)))

@@ -12,7 +12,6 @@ from ..progress import ranks_read, say
 from ..readers.urls import is_url
 from ..readers.workers import best_method
 from ..reducing import RankSettings, Reduced, is_few, reduce_files
-from ..reducing.dask_pool import DaskPool
 from ..reducing.folder import has_text
 from ..reducing.pool import FilePool
 from .files import InputFiles
@@ -55,6 +54,9 @@ def read_reduced(
         options.step,
         command=uuid4().hex,
     )
+    if on_dask:
+        from ..reducing.dask_pool import DaskPool  # loads logging
+
     # Workers start before the bar does, whose thread a fork had better not see.
     with (
         DaskPool(options.scheduler, options.jobs)

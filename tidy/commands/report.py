@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ..check.checked_trace import CheckedTrace
 from ..check.overlap import apart
@@ -18,15 +18,12 @@ from ..errors import TidyError, UsageError, reason_of
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
-from ..reducing import Reduced
 from ..report.changes import changes_text, compare
-from ..report.json_report import results_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
 from ..whole_file import write_whole
 from .files import check_output, find_files, of_step, opened
 from .project import Project, entry_text
-from .reduced import read_reduced
 from .report_options import Output, ReportOptions
 from .summaries import (
     check_folder,
@@ -36,7 +33,12 @@ from .summaries import (
     write_summaries,
 )
 
+if TYPE_CHECKING:
+    from ..reducing import Reduced
+    from .files import InputFiles
+
 _NAMED_EVENT = "TDY000"
+_SMALL_NBYTES = 100_000_000  # of a file, packed or not
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
 
 
@@ -79,7 +81,7 @@ def run_report(
     if given:
         refuse_what_needs_traces(given, options)
     project = Project(options, rules)
-    reduced = None if known else read_reduced(inputs, options, project.settings)
+    reduced = None if known else _reduced(inputs, options, project)
     checked = (
         []
         if reduced is not None
@@ -130,6 +132,23 @@ def run_report(
     if options.summaries is not None:
         write_summaries(read, Path(options.summaries))
     return exit_code
+
+
+def _reduced(inputs: InputFiles, options: ReportOptions, project: Project) -> Reduced | None:
+    """Return what `read_reduced` does, without loading what it needs for one small file."""
+    on_dask = options.dask or options.scheduler is not None
+    if len(inputs.files) == 1 and not on_dask and _is_small(inputs.files[0][0]):
+        return None
+    from .reduced import read_reduced  # loads multiprocessing and tidy.jobs
+
+    return read_reduced(inputs, options, project.settings)
+
+
+def _is_small(path: str) -> bool:
+    try:
+        return Path(path).stat().st_size <= _SMALL_NBYTES
+    except (OSError, ValueError):  # it is no file, or an address
+        return False
 
 
 def _say_where_no_name_matches(
@@ -225,6 +244,8 @@ def _document(form: str, results: Results, options: ReportOptions) -> str:
 
         made = to_sarif(results)
     else:
+        from ..report.json_report import results_to_json
+
         made = results_to_json(results)
     return json.dumps(made, indent=1) + "\n"
 

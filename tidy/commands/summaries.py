@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,7 @@ from ..errors import UsageError, reason_of
 from ..patterns.base import Pattern
 from ..progress import say
 from ..readers.urls import is_url
-from ..reducing.late import without_late_ranks
-from ..summary import SUFFIX, Summary, encode, merged, origin_of, summarise
+from ..summary import SUFFIX, Summary, merged, origin_of, summarise
 from ..whole_file import write_whole
 from .report_options import ReportOptions
 
@@ -80,7 +78,10 @@ def with_given(
     """
     notes: list[str] = []
     result = merged(given, read, notes)
-    result[: len(read)] = [without_late_ranks(each, result[len(read) :]) for each in read]
+    if len(result) > len(read):
+        from ..reducing.late import without_late_ranks  # loads tidy.jobs
+
+        result[: len(read)] = [without_late_ranks(each, result[len(read) :]) for each in read]
     codes = frozenset(rule.code for rule in rules)
     made = [each for each in result[len(read) :] if _is_made_otherwise(each, options, codes)]
     if made:
@@ -104,6 +105,8 @@ def write_summaries(summaries: Sequence[Summary], folder: Path) -> None:
     Raises:
         UsageError: one cannot be written.
     """
+    from ..summary import encode  # loads the form of the files
+
     for each in summaries:
         file = folder / file_name(each)
         try:
@@ -118,6 +121,8 @@ def file_name(summary: Summary) -> str:
 
     A trace that is recorded anew under its name has the name that it had.
     """
+    import hashlib  # loads OpenSSL
+
     path = summary.run.path
     stem = re.sub(r"[^-.A-Za-z0-9_]+", "_", _SUFFIXES.sub("", Path(path).name))[:_LONGEST]
     whole = str(Path(path).absolute()) if summary.origin.is_known else f"{path}\0{summary.number}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import zipfile
 from pathlib import Path
 
 import click
@@ -88,6 +87,8 @@ def _is_trace(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(16)
     if head.startswith(b"PK\x03\x04"):
+        import zipfile  # few scripts are in archives
+
         try:
             with zipfile.ZipFile(path) as archive:
                 return "__main__.py" not in archive.namelist()

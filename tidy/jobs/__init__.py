@@ -23,23 +23,30 @@ words.py      ranks in words
 heat_map.py   ranks against steps
 """
 
-from .bubbles import bubbles_ns
-from .chain import Chain, chain_of, excess_of
-from .clocks import Clocks, align
-from .compare import ComparedRanks, compare_ranks, cost_of_late_ranks
-from .heat_map import HeatMap, heat_map
-from .late_cost import LateCost, is_of_its_host, late_cost
-from .lateness import Lateness, Verdict, judged, lateness_of
-from .links import SlowLink, bandwidth, slow_links
-from .matching import Matched, match
-from .of_trace import collectives_of
-from .parallelism import parallelism_of
-from .reasons import LateReason, reason_of
-from .replay import ERROR_OF_COST, JobReplay, replay_of
-from .table import Collectives, ProcessGroup
-from .uneven import UnevenWork, step_flops_of, step_roles_of, uneven_work
-from .waits import GroupTime, MemberWaits, times_by_group, waits_of
-from .words import ranks_text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..first_use import on_first_use
+
+if TYPE_CHECKING:
+    from .bubbles import bubbles_ns
+    from .chain import Chain, chain_of, excess_of
+    from .clocks import Clocks, align
+    from .compare import ComparedRanks, compare_ranks, cost_of_late_ranks
+    from .heat_map import HeatMap
+    from .late_cost import LateCost, is_of_its_host
+    from .lateness import Lateness, Verdict, judged, lateness_of
+    from .links import SlowLink, bandwidth, slow_links
+    from .matching import Matched, match
+    from .of_trace import collectives_of
+    from .parallelism import parallelism_of
+    from .reasons import LateReason, reason_of
+    from .replay import ERROR_OF_COST, JobReplay, replay_of
+    from .table import Collectives, ProcessGroup
+    from .uneven import UnevenWork, step_flops_of, step_roles_of, uneven_work
+    from .waits import GroupTime, MemberWaits, times_by_group, waits_of
+    from .words import ranks_text
 
 __all__ = [
     "ERROR_OF_COST",
@@ -67,10 +74,8 @@ __all__ = [
     "compare_ranks",
     "cost_of_late_ranks",
     "excess_of",
-    "heat_map",
     "is_of_its_host",
     "judged",
-    "late_cost",
     "lateness_of",
     "match",
     "parallelism_of",
@@ -84,3 +89,26 @@ __all__ = [
     "uneven_work",
     "waits_of",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "bubbles": "bubbles_ns",
+        "chain": "Chain chain_of excess_of",
+        "clocks": "Clocks align",
+        "compare": "ComparedRanks compare_ranks cost_of_late_ranks",
+        "heat_map": "HeatMap",
+        "late_cost": "LateCost is_of_its_host",
+        "lateness": "Lateness Verdict judged lateness_of",
+        "links": "SlowLink bandwidth slow_links",
+        "matching": "Matched match",
+        "of_trace": "collectives_of",
+        "parallelism": "parallelism_of",
+        "reasons": "LateReason reason_of",
+        "replay": "ERROR_OF_COST JobReplay replay_of",
+        "table": "Collectives ProcessGroup",
+        "uneven": "UnevenWork step_flops_of step_roles_of uneven_work",
+        "waits": "GroupTime MemberWaits times_by_group waits_of",
+        "words": "ranks_text",
+    },
+)

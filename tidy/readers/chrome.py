@@ -10,7 +10,6 @@ from typing import IO
 
 from ..errors import TraceFormatError, UnreadableFile
 from ..trace import Trace, TraceInfo, build_trace
-from .ahead import read_ahead, start_workers
 from .container import Progress, read_blocks
 from .decoder import EventDecoder
 from .event_text import EventText
@@ -68,6 +67,8 @@ def read_chrome_trace(
         is_lost = not text.head.strip(_LEFT_BY_CRASHES)
         raise _refusal(path, f"this is {describe(text.head)}", warnings, is_lost=is_lost)
     if is_large:
+        from .ahead import read_ahead, start_workers  # loads multiprocessing
+
         with start_workers(jobs, method) as workers:
             read_ahead(text, decoder, rows, workers)
     for events in text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +25,8 @@ def untar(
     Raises:
         TraceFormatError: there is no such member, or several.
     """
+    import tarfile  # few traces are in archives
+
     found = False
     stream: Any = _Stream(blocks)
     try:

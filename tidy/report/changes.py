@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import Any, NamedTuple
 
 from ..account import PartName
@@ -134,6 +133,8 @@ def _changes(before: CheckedTrace, after: CheckedTrace) -> Changes:
 
 def _parts(report: CheckedTrace) -> Counter[PartName]:
     """Nanoseconds of a median step by part, on the first device."""
+    from statistics import median  # few reports are of several recordings
+
     steps = [Counter[PartName]() for _ in report.trace.window.steps]
     by_step = report.accountant.by_step()
     for times, (_, accounts) in zip(steps, by_step, strict=True):

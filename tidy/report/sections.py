@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..account import Account, jobs_of
 from ..check.checked_trace import CheckedTrace
@@ -14,8 +15,11 @@ from ..check.summary import RunSummary
 from ..check.weigh import importance
 from ..finding import Crashed, NotApplicable, NotChecked, Severity
 from ..jobs import ranks_text
-from ..summary import Fidelity, FindingSummary, Job, Summary, job_of, summary_of
+from ..summary import Fidelity, FindingSummary, Summary, summary_of
 from ..trace import count_text
+
+if TYPE_CHECKING:
+    from ..summary import Job
 
 # An info of less than this part of the window is named in one line with others of its kind.
 SMALL_SHARE = 0.0005
@@ -112,7 +116,11 @@ class Section:
     @cached_property
     def job(self) -> Job | None:
         """How the ranks of the job compare; None of fewer than two."""
-        return job_of(self.reports) if self.rank_count > 1 else None
+        if self.rank_count < 2:
+            return None
+        from ..summary import job_of  # loads tidy.jobs
+
+        return job_of(self.reports)
 
     @cached_property
     def places(self) -> list[PlaceOnRanks]:

@@ -17,7 +17,6 @@ from ..trace import Capability, count_text, printable
 from . import wording
 from .account_text import idle_text, print_account
 from .console import PIPE_WIDTH, ReportConsole, make_console
-from .job_text import print_job
 from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
 from .units import location_text
 
@@ -79,7 +78,10 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
     for note in wording.notes_of(section):
         console.wrapped(f"note: {note}", "yellow")
     console.show()
-    print_job(console, section)
+    if section.job is not None:
+        from .job_text import print_job  # loads tidy.jobs
+
+        print_job(console, section)
     if section.accounted:
         first, *others = section.accounts
         where, untold = wording.account_of(section, section.accounted)

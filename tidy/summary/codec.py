@@ -14,16 +14,11 @@ import msgspec
 from ..account import Account
 from ..errors import TraceFormatError
 from .form import SUMMARY_VERSION, SummaryForm, Version, from_form, to_form
+from .recognise import GZIP, PACKED
 from .summary import Summary
 
-# It ends as what it is, JSON in gzip, so that any tool opens it and a look into a folder finds it;
-# what stands before tells people that it is no trace.
-SUFFIX = ".tidy.json.gz"
-_HEAD = b'{"tidy_summary":'
-_PACKED = b"\x1f\x8b"
 _LEVEL = 6
 _MOST_NBYTES = 1 << 28  # of text; a summary of a trace of 1 GB has about one
-_GZIP = 31  # zlib's word for it
 _ANOTHER = "make it anew with tidy report --summaries"
 _LONG_NUMBER = re.compile(rb"[0-9]{20}")
 _LARGEST = 10**19  # with more digits it is none of a trace
@@ -76,20 +71,10 @@ def decode(content: bytes, path: str) -> Summary:
         raise _damaged(path, error) from error
 
 
-def is_summary(head: bytes) -> bool:
-    """Tell a summary by the first bytes of its file, which may have been unpacked."""
-    if not head.startswith(_PACKED):
-        return head.startswith(_HEAD)
-    try:
-        return zlib.decompressobj(_GZIP).decompress(head, len(_HEAD)) == _HEAD
-    except zlib.error:
-        return False
-
-
 def _unpacked(content: bytes, path: str) -> bytes:
-    if not content.startswith(_PACKED):
+    if not content.startswith(PACKED):
         return content
-    unpacking = zlib.decompressobj(_GZIP)
+    unpacking = zlib.decompressobj(GZIP)
     try:
         text = unpacking.decompress(content, _MOST_NBYTES)
     except zlib.error as error:

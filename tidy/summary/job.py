@@ -22,7 +22,6 @@ from ..jobs import (
     UnevenWork,
     bubbles_ns,
     compare_ranks,
-    heat_map,
     ranks_text,
     slow_links,
     step_flops_of,
@@ -30,6 +29,7 @@ from ..jobs import (
     times_by_group,
     uneven_work,
 )
+from ..jobs.heat_map import heat_map
 from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
 from ..jobs.table import MOST_RANKS, Bools, Floats
 from ..trace import count_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -21,6 +20,8 @@ def origin_of(path: str) -> Origin:
             return Origin()
         with file.open("rb") as opened:
             head = opened.read(HEAD_NBYTES)
+        import hashlib  # loads OpenSSL, and most reports keep no summaries
+
         return Origin(file.name, file.stat().st_size, hashlib.sha256(head).hexdigest())
     except (OSError, ValueError):  # the second of a NUL in the name
         return Origin()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ..trace.inputs import Inputs
+from .inputs import Inputs
 
 Dims = tuple[int, ...]
 _MOST = 1 << 53  # a single call with more would take hours: its shapes are damaged

@@ -1,0 +1,55 @@
+"""Modules that short commands do not load, since nobody should wait for what is not used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..test_architecture import ROOT
+from .traces import clean, write
+
+_LOADED = """
+import sys
+sys.argv = ["tidy", *sys.argv[1:]]
+from tidy.__main__ import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+# What other commands, forms of the report, files and several ranks need.
+_RARE = {
+    *"tidy.averages tidy.diff tidy.page.document tidy.profiler tidy.reducing tidy.run".split(),
+    *"tidy.jobs.matching tidy.jobs.replay tidy.summary.form tidy.summary.job".split(),
+    *"tidy.report.job_text tidy.report.json_report tidy.report.sarif tidy.runtime".split(),
+    *"email hashlib importlib.metadata logging multiprocessing statistics tarfile zipfile".split(),
+}
+
+
+def _loaded(*command: str | Path) -> set[str]:
+    """Return the modules that a command has loaded at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *map(str, command)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def test_a_report_of_one_trace(tmp_path: Path) -> None:
+    loaded = _loaded("report", write(tmp_path / "clean.json", clean()))
+    assert "tidy.report.text" in loaded
+    assert loaded & _RARE == set()
+
+
+@pytest.mark.parametrize("command", [["--version"], ["--help"], ["report", "--help"]])
+def test_help(command: list[str]) -> None:
+    loaded = _loaded(*command)
+    assert "tidy.cli" in loaded
+    assert loaded & {"numpy", "rich", "msgspec", "tidy.check.settings", "tidy.patterns"} == set()
