@@ -48,6 +48,26 @@ def test_a_report_of_one_trace(tmp_path: Path) -> None:
     assert loaded & _RARE == set()
 
 
+_ASKS_FOR_AVERAGES = '''
+from tidy import Pattern
+
+class Sums(Pattern):
+    """An addition."""
+    code = "XYZ001"
+
+    def match(self, event):
+        if "aten::add" not in event.trace.table():
+            raise SystemExit("no averages")
+'''
+
+
+def test_a_rule_of_ones_own_may_ask_for_averages(tmp_path: Path) -> None:
+    rules = tmp_path / "sums.py"
+    rules.write_text(_ASKS_FOR_AVERAGES)
+    trace = write(tmp_path / "clean.json", clean())
+    assert "tidy.averages" in _loaded("report", trace, "--patterns", rules)
+
+
 @pytest.mark.parametrize("command", [["--version"], ["--help"], ["report", "--help"]])
 def test_help(command: list[str]) -> None:
     loaded = _loaded(*command)

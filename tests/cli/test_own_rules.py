@@ -52,15 +52,6 @@ def test_a_rule_of_ones_own_fires(tmp_path: Path) -> None:
     assert result.lines[-1].startswith("1 error")
 
 
-def test_a_rule_may_ask_for_averages(tmp_path: Path) -> None:
-    """Which are loaded for it; no rule of ours takes any."""
-    asks = _SLOW_ADD.replace("event.duration_ns > 3000", "'aten::add' in event.trace.table()")
-    rules = _rules(tmp_path / "mine.py", asks)
-    trace = write(tmp_path / "clean.json", clean())
-    result = tidy_process("report", trace, "--patterns", rules, cwd=tmp_path)
-    assert "XYZ001 slow-addition error" in result.lines
-
-
 def test_a_rule_may_come_from_a_module_of_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     _rules(tmp_path / "team" / "checks.py", _SLOW_ADD)
