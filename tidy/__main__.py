@@ -19,9 +19,9 @@ else:
     import _signal  # `signal` would load `enum`
 
 
-# Python looks for cyclic garbage after each 700 new objects. What modules and rules are made of is
-# no garbage, and to look through it takes a tenth of the time of a short command.
-_OBJECTS_BEFORE_A_COLLECTION = 50_000
+# Python looks for cyclic garbage after each 700 new objects, and at the end among all. What modules
+# and rules are made of is no garbage, and that look takes a quarter of the time of a short command.
+_OBJECTS_BEFORE_A_COLLECTION = 200_000
 
 
 def main() -> None:
@@ -33,7 +33,10 @@ def main() -> None:
         sys.unraisablehook = _end_where_it_is_lost
     from .cli import main as call
 
-    call(_Raised())
+    try:
+        call(_Raised())
+    finally:
+        gc.freeze()  # the system takes the memory back
 
 
 class _Raised:
