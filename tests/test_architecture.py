@@ -30,7 +30,7 @@ _MAY_IMPORT = {
     "_version": set[str](),
     "errors": set[str](),
     "runtime": {"numpy", "ml_dtypes"},  # the second an extra
-    "trace": {"numpy"},
+    "trace": {"first_use", "numpy"},
     "averages": {"trace", "numpy"},
     "finding": {"savings", "trace"},
     "cells": set[str](),
@@ -158,7 +158,7 @@ _MAY_IMPORT = {
         "msgspec",
         *_IN_CHILD,
     },
-    "attach": {"api", "cells", "errors", "report", "run", "trace", "click", "IPython"},
+    "attach": {"api", "averages", "cells", "errors", "report", "run", "trace", "click", "IPython"},
     "integrations": {"attach", "errors"},
     "testing": {
         "__init__",  # what the module `tidy` has, the fixture has

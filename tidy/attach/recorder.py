@@ -194,6 +194,8 @@ class Recorder:
         Raises:
             UsageError: it is still being recorded, or nothing was.
         """
+        from .. import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
+
         if self._trace is None:
             self._trace = self._make(None).trace
         return self._trace

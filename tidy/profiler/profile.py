@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..averages import EventList, FunctionEvents, key_averages
-from ..averages.event_list import of_averages
 from ..errors import UsageError, reason_of
 from ..runtime.observe.record_function import record_function
 from .schedule import ProfilerAction, Schedule, always, tracker
 
 if TYPE_CHECKING:
+    from ..averages import EventList, FunctionEvents
     from ..trace import Trace
     from ..trace.raw_columns import Interner
     from .capture import EventCapture
@@ -50,6 +49,23 @@ class ProfilerActivity(Enum):
     CUDA = 3
     HPU = 4
     PrivateUse1 = 5
+
+
+class _OfAverages:
+    """A method of averages as one of the profiler; they are loaded when it is first asked for.
+
+    A script that `tidy run` records asks for none.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, profiler: object, _: type) -> Callable[..., Any]:
+        from ..averages.event_list import EventList, of_averages
+
+        method = of_averages(getattr(EventList, self._name))
+        setattr(self._owner, self._name, method)
+        return getattr(self._owner if profiler is None else profiler, self._name)
 
 
 class profile:  # noqa: N801 - PyTorch's name
@@ -218,6 +234,7 @@ class profile:  # noqa: N801 - PyTorch's name
     @property
     def trace(self) -> Trace:
         """Return what was recorded, as `tidy.load` reads it from the exported file."""
+        from .. import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
         from .piece_rows import to_trace
 
         if self._trace is None:
@@ -243,11 +260,13 @@ class profile:  # noqa: N801 - PyTorch's name
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
     ) -> EventList:
         """Sums over all events with the same name (and shapes, and innermost Python frames)."""
+        from ..averages import key_averages
+
         return key_averages(self.events(), group_by_input_shape, group_by_stack_n)
 
-    total_average = of_averages(EventList.total_average)
-    table = of_averages(EventList.table)
-    export_stacks = of_averages(EventList.export_stacks)
+    total_average = _OfAverages()
+    table = _OfAverages()
+    export_stacks = _OfAverages()
 
     @property
     def self_cpu_time_total(self) -> float:
