@@ -194,7 +194,7 @@ class Recorder:
         Raises:
             UsageError: it is still being recorded, or nothing was.
         """
-        from .. import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
+        from ..averages import EventList  # noqa: F401 - they give traces `table()` and more
 
         if self._trace is None:
             self._trace = self._make(None).trace

@@ -65,7 +65,9 @@ class _OfAverages:
 
         method = of_averages(getattr(EventList, self._name))
         setattr(self._owner, self._name, method)
-        return getattr(self._owner if profiler is None else profiler, self._name)
+        found: Callable[..., Any]
+        found = getattr(self._owner if profiler is None else profiler, self._name)
+        return found
 
 
 class profile:  # noqa: N801 - PyTorch's name
@@ -234,7 +236,7 @@ class profile:  # noqa: N801 - PyTorch's name
     @property
     def trace(self) -> Trace:
         """Return what was recorded, as `tidy.load` reads it from the exported file."""
-        from .. import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
+        from ..averages import EventList  # noqa: F401 - they give traces `table()` and more
         from .piece_rows import to_trace
 
         if self._trace is None:
