@@ -13,7 +13,8 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
 
     Args:
         package: its name.
-        homes: names, separated by spaces, by the module of the package that has them.
+        homes: names, separated by spaces, by the module of the package that has them. None may be
+            the name of a module there: Python puts the module in its place once it is imported.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 

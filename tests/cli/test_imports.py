@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -73,3 +75,15 @@ def test_help(command: list[str]) -> None:
     loaded = _loaded(*command)
     assert "tidy.cli" in loaded
     assert loaded & {"numpy", "rich", "msgspec", "tidy.check.settings", "tidy.patterns"} == set()
+
+
+@pytest.mark.parametrize("name", ["jobs", "summary", "trace"])
+def test_names_that_are_fetched_when_first_used(name: str) -> None:
+    """None is that of a module of the package, which Python would put in its place."""
+    package = import_module(f"tidy.{name}")
+    for path in (ROOT / "tidy" / name).glob("[a-z]*.py"):
+        import_module(f"tidy.{name}.{path.stem}")
+    assert not any(isinstance(getattr(package, each), ModuleType) for each in package.__all__)
+    assert all(getattr(package, each, None) is not None for each in package.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = package.no_such_name
