@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,27 +20,33 @@ from tidy.runtime.ops.make.table import PUBLIC
 from . import (
     broadcasting,
     dtype_deviations,
-    questions_averages,
-    questions_checkpoint,
-    questions_data,
-    questions_derivatives,
-    questions_foreach,
-    questions_modules,
-    questions_nn,
-    questions_optim,
-    questions_schedules,
-    questions_sequences,
-    questions_sparse,
-    questions_trees,
     samples,
     samples_exact,
+    scripts,
+    scripts_in_place,
+    scripts_of_functions,
+    scripts_of_graph_tools,
+    scripts_of_hooks,
+    scripts_of_modes,
     wrong_calls,
 )
-from .all_scripts import SCRIPTS
+from . import questions_averages as averages
+from . import questions_checkpoint as checkpoint
+from . import questions_data as data
+from . import questions_derivatives as derivatives
+from . import questions_foreach as foreach
+from . import questions_modules as modules
+from . import questions_nn as layers
+from . import questions_optim as optimizers
+from . import questions_schedules as schedules
+from . import questions_sequences as sequences
+from . import questions_sparse as sparse
+from . import questions_trees as trees
 from .answers import padded, plain, same
 from .samples import SAMPLES, Sample
 from .samples_in_place import IN_PLACE
 from .samples_plain import PLAIN, names, seen
+from .tables import functions_of
 
 Key = str
 
@@ -83,6 +89,23 @@ def _exactly(_question: Any, ours: Any, theirs: Any) -> None:
     assert ours == theirs
 
 
+def _nearly(relative: float, absolute: float) -> Callable[[Any, Any, Any], None]:
+    return lambda _, ours, theirs: same(ours, theirs, lambda _: (relative, absolute), absolute)
+
+
+def _as_floats_may(_question: Any, ours: Any, theirs: Any) -> None:
+    same(ours, theirs, _tolerance)
+
+
+def _tolerance(dtype: np.dtype) -> tuple[float, float]:
+    single = dtype.itemsize == 4 or dtype.name == "complex64"
+    return (1e-6, 1e-6) if single else (1e-3, 1e-3) if dtype == np.float16 else (1e-12, 1e-12)
+
+
+def _named(names: Iterable[Key]) -> dict[Key, Any]:
+    return {name: name for name in names}
+
+
 # Scripts
 
 
@@ -93,12 +116,10 @@ def rounded(x: Any) -> Any:
     return [rounded(each) for each in x] if isinstance(x, (list, tuple)) else x
 
 
-ENGINE = Group(
-    "scripts",
-    {script.__name__: script for script in SCRIPTS},
-    lambda lib, script: rounded(script(lib)),
-    _exactly,
-)
+_FILES = (scripts, scripts_in_place, scripts_of_functions, scripts_of_graph_tools,
+          scripts_of_hooks, scripts_of_modes)  # fmt: skip
+SCRIPTS = {f.__name__: f for file in _FILES for f in functions_of(vars(file), "(torch)")}
+ENGINE = Group("scripts", SCRIPTS, lambda lib, script: rounded(list(script(lib))), _exactly)
 
 # Wrong calls
 
@@ -107,9 +128,7 @@ def _class_of_error(code: str, ours: str, theirs: str) -> None:
     assert (ours, theirs) == wrong_calls.LISTED.get(code, (theirs, theirs))
 
 
-WRONG_CALLS = Group(
-    "wrong_calls", {code: code for code in wrong_calls.CALLS}, wrong_calls.end, _class_of_error
-)
+WRONG_CALLS = Group("wrong_calls", _named(wrong_calls.CALLS), wrong_calls.end, _class_of_error)
 
 # Operators
 
@@ -141,41 +160,31 @@ def _compare_complex(sample: Sample, ours: Any, theirs: Any) -> None:
     padded(ours, theirs, max(sample.rtol, 1e-8), 1e-10)
 
 
-COMPLEX = Group(
-    "operators_complex",
-    {
-        key: sample
-        for key, sample in OPERATORS.questions.items()
-        if sample.code != "torch.logaddexp(x, y)"  # numpy has none of complex numbers
-    },
-    _complex,
-    _compare_complex,
-)
-
-
-def _tolerance(dtype: np.dtype) -> tuple[float, float]:
-    single = dtype.itemsize == 4 or dtype.name == "complex64"
-    return (1e-6, 1e-6) if single else (1e-3, 1e-3) if dtype == np.float16 else (1e-12, 1e-12)
-
-
-NOT_DIFFERENTIABLE = Group(
-    "operators_plain",
-    {code: code for code in PLAIN},
-    lambda lib, code: seen(eval(code, names(lib))),  # noqa: S307
-    lambda _, ours, theirs: same(ours, theirs, _tolerance),
-)
-
-BROADCASTING = Group(
-    "broadcasting",
-    {f"{code} {' '.join(map(str, shapes))}": (code, shapes) for code, shapes in broadcasting.EVERY},
-    lambda lib, question: broadcasting.outcome(lib, *question),
-    lambda _, ours, theirs: same(ours, theirs, lambda _: (1e-5, 1e-6)),
-)
+_WITHOUT = "torch.logaddexp(x, y)"  # numpy has none of complex numbers
+_OF_COMPLEX = {key: s for key, s in OPERATORS.questions.items() if s.code != _WITHOUT}
+_BROADCAST = {
+    f"{code} {' '.join(map(str, sizes))}": (code, sizes) for code, sizes in broadcasting.EVERY
+}
+BY_OPERATOR = [
+    Group("operators_complex", _OF_COMPLEX, _complex, _compare_complex),
+    Group(
+        "operators_plain",
+        _named(PLAIN),
+        lambda lib, code: seen(eval(code, names(lib))),  # noqa: S307
+        _as_floats_may,
+    ),
+    Group(
+        "broadcasting",
+        _BROADCAST,
+        lambda lib, question: broadcasting.outcome(lib, *question),
+        lambda _, ours, theirs: same(ours, theirs, lambda _: (1e-5, 1e-6)),
+    ),
+]
 
 EXACT = [
     Group(
         f"exact_{name}",
-        {code: code for code in codes},
+        _named(codes),
         samples_exact.outcome,
         lambda _, ours, theirs: same(ours, theirs, _tolerance, 1e-9),
     )
@@ -279,108 +288,55 @@ def _name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-PROMOTION = Group("promotion", _promotions(), _promoted, _exactly)
+# Modules, optimizers and what else is asked
 
-# Modules and optimizers
-
-
-def _nearly(relative: float, absolute: float) -> Callable[[Any, Any, Any], None]:
-    return lambda _, ours, theirs: same(ours, theirs, lambda _: (relative, absolute), absolute)
-
-
-LAYERS = Group(
-    "layers",
-    {question[0]: question for question in questions_nn.LAYERS},
-    questions_nn.layer,
-    _nearly(2e-4, 2e-5),
-)
-IN_PLACE_LAYERS = Group(
-    "layers_in_place",
-    {text: text for text in questions_nn.IN_PLACE},
-    questions_nn.in_place,
-    _nearly(1e-5, 1e-7),
-)
-MODULES = Group(
-    "modules",
-    {script.__name__: script for script in (*questions_nn.SCRIPTS, *questions_modules.SCRIPTS)},
-    lambda lib, script: list(script(lib)),
-    _nearly(1e-5, 1e-6),
-)
+MODULES = {f.__name__: f for f in (*layers.SCRIPTS, *modules.SCRIPTS)}
 OPTIMIZERS = Group(
     "optimizers",
-    questions_optim.VARIANTS,
-    questions_optim.steps_and_state,
-    lambda question, ours, theirs: _nearly(*[questions_optim.tolerance(question)] * 2)(
+    optimizers.VARIANTS,
+    optimizers.steps_and_state,
+    lambda question, ours, theirs: _nearly(*[optimizers.tolerance(question)] * 2)(
         question, ours, theirs
     ),
 )
-
-
-def _named(names: Any) -> dict[Key, Any]:
-    return {name: name for name in names}
-
-
-_s, _a, _q = questions_schedules, questions_averages, questions_sequences
-TRAINING = [
-    Group(name, questions, ask, _nearly(tolerance, tolerance))
-    for name, questions, ask, tolerance in (
-        ("rates", _s.RATES, _s.scheduled, 1e-12),
-        ("schedulers", _named(_s.SCHEDULES), _s.state_of_scheduler, 1e-12),
-        ("resumed", _s.RESUMED, _s.resumed, 1e-12),
-        ("plateaus", _s.PLATEAUS, _s.plateau, 1e-12),
-        ("annealed", _a.ANNEALED, _a.annealed, 1e-12),
-        ("averages", _named(_a.AVERAGES), _a.averaged, 1e-9),
-        ("lbfgs", _a.SEARCHES, _a.searched, 1e-8),
-        ("clipped", _a.CLIPS, _a.clipped, 1e-5),
-        ("complex_parameters", _a.COMPLEX, _a.of_complex, 1e-6),
-    )
-]
-MISTAKES = Group(
-    "mistakes", {code: code for code in questions_optim.MISTAKES}, questions_optim.mistake, _exactly
-)
-
-SEQUENCES = [
-    Group("recurrent", _q.RECURRENT, _q.recurrent, _nearly(1e-9, 1e-10)),
-    Group("sequences", _q.EXPRESSIONS, _q.expression, _nearly(1e-9, 1e-10)),
-]
-
-# Derivatives of functions, and what is computed twice
-
-DERIVATIVES = Group(
-    "derivatives",
-    questions_derivatives.DERIVATIVES,
-    questions_derivatives.outcome,
-    _nearly(1e-10, 1e-12),
-)
 CHECKPOINTS = Group(
     "checkpoints",
-    questions_checkpoint.CHECKPOINTS,
+    checkpoint.CHECKPOINTS,
     lambda lib, question: rounded(question[0](lib, lib.utils.checkpoint, question[1])),
     _exactly,
 )
-
-SPARSE = Group("sparse", questions_sparse.SPARSE, questions_sparse.asked, _nearly(1e-12, 1e-12))
-
-DATA = Group("data", questions_data.DATA, questions_data.outcome, _nearly(0, 0))
-
-# Lists of tensors, and autocast
-
-FOREACH = Group(
-    "foreach",
-    questions_foreach.EVERY,
-    questions_foreach.outcomes,
-    lambda _, ours, theirs: same(ours, theirs, _tolerance),
-)
-FOREACH_ODD = Group("foreach_odd", questions_foreach.ODD, questions_foreach.ending, _exactly)
-FOREACH_DTYPES = Group(
-    "foreach_dtypes", questions_foreach.PAIRS, questions_foreach.promoted, _nearly(0, 0)
-)
-AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lowers, _exactly)
-TREES = Group("trees", questions_trees.TREES, questions_trees.of, _exactly, questions_trees.LISTED)
-
 GROUPS = [
-    ENGINE, WRONG_CALLS, OPERATORS, COMPLEX, NOT_DIFFERENTIABLE, BROADCASTING, *EXACT, PROMOTION,
-    LAYERS, IN_PLACE_LAYERS, MODULES, OPTIMIZERS, *TRAINING, MISTAKES, *SEQUENCES, DERIVATIVES,
-    CHECKPOINTS, SPARSE, DATA, FOREACH, FOREACH_ODD, FOREACH_DTYPES, AUTOCAST, TREES,
+    *(ENGINE, WRONG_CALLS, OPERATORS, *BY_OPERATOR, *EXACT),
+    Group("promotion", _promotions(), _promoted, _exactly),
+    Group("layers", {row[0]: row for row in layers.LAYERS}, layers.layer, _nearly(2e-4, 2e-5)),
+    Group("layers_in_place", _named(layers.IN_PLACE), layers.in_place, _nearly(1e-5, 1e-7)),
+    Group("modules", MODULES, lambda lib, script: list(script(lib)), _nearly(1e-5, 1e-6)),
+    OPTIMIZERS,
+    *(
+        Group(name, questions, ask, _nearly(tolerance, tolerance))
+        for name, questions, ask, tolerance in (
+            ("rates", schedules.RATES, schedules.scheduled, 1e-12),
+            ("schedulers", _named(schedules.SCHEDULES), schedules.state_of_scheduler, 1e-12),
+            ("resumed", schedules.RESUMED, schedules.resumed, 1e-12),
+            ("plateaus", schedules.PLATEAUS, schedules.plateau, 1e-12),
+            ("annealed", averages.ANNEALED, averages.annealed, 1e-12),
+            ("averages", _named(averages.AVERAGES), averages.averaged, 1e-9),
+            ("lbfgs", averages.SEARCHES, averages.searched, 1e-8),
+            ("clipped", averages.CLIPS, averages.clipped, 1e-5),
+            ("complex_parameters", averages.COMPLEX, averages.of_complex, 1e-6),
+        )
+    ),
+    Group("mistakes", _named(optimizers.MISTAKES), optimizers.mistake, _exactly),
+    Group("recurrent", sequences.RECURRENT, sequences.recurrent, _nearly(1e-9, 1e-10)),
+    Group("sequences", sequences.EXPRESSIONS, sequences.expression, _nearly(1e-9, 1e-10)),
+    Group("derivatives", derivatives.DERIVATIVES, derivatives.outcome, _nearly(1e-10, 1e-12)),
+    CHECKPOINTS,
+    Group("sparse", sparse.SPARSE, sparse.asked, _nearly(1e-12, 1e-12)),
+    Group("data", data.DATA, data.outcome, _nearly(0, 0)),
+    Group("foreach", foreach.EVERY, foreach.outcomes, _as_floats_may),
+    Group("foreach_odd", foreach.ODD, foreach.ending, _exactly),
+    Group("foreach_dtypes", foreach.PAIRS, foreach.promoted, _nearly(0, 0)),
+    Group("autocast", foreach.AUTOCAST, foreach.lowers, _exactly),
+    Group("trees", trees.TREES, trees.of, _exactly, trees.LISTED),
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
-]  # fmt: skip
+]
