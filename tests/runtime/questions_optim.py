@@ -149,8 +149,7 @@ s.CosineAnnealingWarmRestarts(sgd, 2).step(-1); s.ConstantLR(sgd, factor=1.5)
 s.LinearLR(sgd, start_factor=0); s.LinearLR(sgd, end_factor=2.0); s.LRScheduler(sgd)
 s.SequentialLR(sgd, [], []); s.ReduceLROnPlateau(sgd, factor=2.0)
 s.ReduceLROnPlateau(sgd, mode='mean'); s.SequentialLR(sgd, [s.StepLR(sgd, 2)], [3])
-s.SequentialLR(sgd, [s.StepLR(other, 2)], [])
-s.StepLR(sgd, 2, last_epoch=3)
+s.SequentialLR(sgd, [s.StepLR(other, 2)], []); s.StepLR(sgd, 2, last_epoch=3)
     """),
     *[f"stepped(optim.{name}, capturable=True)" for name in CAPTURABLE],
     *[f"stepped(optim.{name}, fused=None)" for name in CAPTURABLE],

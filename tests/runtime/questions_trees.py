@@ -32,10 +32,8 @@ matmul: lambda x: x @ x.transpose(1, 2) of (2, 5, 4); a residual: lambda x: x + 
 a slice: lambda x: x[:, 1:3] of (2, 4)
 """)
 OPTIMIZERS = named("""
-SGD: torch.optim.SGD(p, lr=0.1)
-SGD with momentum: torch.optim.SGD(p, lr=0.1, momentum=0.9)
-Adam: torch.optim.Adam(p, lr=0.1)
-AdamW one by one: torch.optim.AdamW(p, lr=0.1, foreach=False)
+SGD: torch.optim.SGD(p, lr=0.1); SGD with momentum: torch.optim.SGD(p, lr=0.1, momentum=0.9)
+Adam: torch.optim.Adam(p, lr=0.1); AdamW one by one: torch.optim.AdamW(p, lr=0.1, foreach=False)
 """)
 TREES: dict[str, tuple[str, str]] = {
     f"{name}, {which}": (name, which) for name in LAYERS for which in ("forward", "backward")

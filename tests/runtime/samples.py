@@ -55,8 +55,7 @@ SAMPLES = [
     *[S(f"torch.{n}(x, y)", TWO) for n in ("fmax", "fmin")],
     S("torch.xlogy(x, y)", TWO, lo=0.3),
     *pairs("""
-    torch.add(x, y, alpha=2); torch.sub(x, y, alpha=0.5)
-    torch.where(m, x, y)
+    torch.add(x, y, alpha=2); torch.sub(x, y, alpha=0.5); torch.where(m, x, y)
     """),
     *each("""
     F.hardshrink(x, 0.7); F.softshrink(x, 0.7); x.as_strided((2, 2), (1, 2)); x.diag_embed(1)
@@ -145,8 +144,7 @@ SAMPLES = [
         for r in ("mean", "sum", "none")
     ],
     *pairs("""
-    F.smooth_l1_loss(x, y, beta=0.3); F.huber_loss(x, y, delta=0.3)
-    F.kl_div(x, y, log_target=True)
+    F.smooth_l1_loss(x, y, beta=0.3); F.huber_loss(x, y, delta=0.3); F.kl_div(x, y, log_target=True)
     """),
     S("F.binary_cross_entropy(x, y)", TWO, lo=0.1, hi=0.9),
     S("F.binary_cross_entropy_with_logits(x, y)", TWO, lo=0.1, hi=0.9),

@@ -8,16 +8,13 @@ from .tables import calls
 COMPOSED = calls("""
 torch.argwhere(b), k.argwhere()
 torch.quantile(x, 0.3), x.quantile(0.5, dim=1), torch.quantile(x, torch.tensor([0.0, 0.4, 1.0], dtype=torch.float64), dim=0), x.quantile(0.3, 1, keepdim=True), torch.quantile(x, torch.tensor([0.2, 0.7], dtype=torch.float64), keepdim=True), torch.quantile(n, 0.5, dim=1), torch.quantile(f, 0.25)
-torch.quantile(x, 1.5)
-torch.quantile(k, 0.5)
-torch.quantile(x, torch.tensor([0.5]))
+torch.quantile(x, 1.5); torch.quantile(k, 0.5); torch.quantile(x, torch.tensor([0.5]))
 torch.quantile(e, 0.5)
 torch.broadcast_to(v, (2, 3)), v.broadcast_to(2, 3), torch.clamp_min(x, 0.1), x.clamp_max(0.1), k.clamp_min(2), torch.clamp_max(x, v), x.clone().clamp_min_(0.0), x.clone().clamp_max_(v)
 torch.broadcast_to(x, (2, 2)); x.diff(0), x.diff(0, 1, y); x.diff(-1)
 torch.logspace(4.3, 0, 4, base=5.0, dtype=torch.int64)
 torch.cross(x, y, dim=1), x.cross(y, 1), torch.linalg.cross(x, y), torch.cross(v, v.flip(0), 0), torch.linalg.cross(T.mT, T.mT.flip(0)), torch.linalg.cross(x, v[None])
-torch.cross(x, y, dim=0)
-torch.linalg.cross(T, T)
+torch.cross(x, y, dim=0); torch.linalg.cross(T, T)
 torch.diff(x), x.diff(2), torch.diff(x, dim=0), torch.diff(b), torch.diff(x, prepend=y, append=y), torch.diff(v, n=5), k.diff()
 torch.diff(z)
 torch.dist(x, y), x.dist(y, 1), torch.dist(x, v, 3.0), torch.fliplr(x), x.flipud(), torch.flipud(v)
@@ -50,8 +47,7 @@ x.is_nonzero()
 torch.dropout(x, 0.0, True), torch.celu(x), torch.selu(x), torch.prelu(x, v), torch.threshold(x, 0.1, 5.0), torch.hardshrink(x), torch.rrelu(x), torch.conj_physical(c), torch.fill_(x.clone(), 2.0), torch.nan_to_num_(n.clone())
 torch.logspace(0, 2, 5), torch.logspace(0, 3, 4, base=2.0), torch.logspace(0, 2, 3, dtype=torch.float64), torch.scalar_tensor(2), torch.randint_like(k, 3).shape, torch.randint_like(x, 2, 5).dtype, torch.randint_like(x, high=2).shape, torch.randint(high=5, size=(3,)).dtype, torch.poisson(x.abs().detach()).shape
 torch.zeros(200).random_(3).unique(), torch.zeros(200, dtype=torch.int64).random_(1, 4).unique(), torch.zeros(200, dtype=torch.uint8).random_().dtype, torch.zeros(100).bernoulli_().unique(), torch.zeros(3).bernoulli_(torch.ones(3)), torch.zeros(4).bernoulli_(0.0), x.detach().abs().multinomial(2).shape, torch.ones(3).bernoulli()
-torch.zeros(3).random_(3, 3)
-torch.zeros(3).bernoulli_(2.0)
+torch.zeros(3).random_(3, 3); torch.zeros(3).bernoulli_(2.0)
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True), a @ M, torch.spmm(a, M), torch.mm(a, M), torch.sparse.mm(a, M), torch.matmul(a, v), a.to_dense(), a.t().to_dense()][1:]
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True).coalesce(), a.indices() + 0, a.values(), a @ M, a.is_coalesced(), a.shape, a.dim(), a._nnz(), a.is_sparse][1:]
 [a := torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.cat([v, v[:1]]), (2, 3), check_invariants=True).detach() if False else x.detach().to_sparse(), a.indices(), a.values(), a.to_dense(), a.float().values(), (a + a).to_dense(), a.to('cpu').to_dense()][1:]

@@ -20,11 +20,8 @@ fill_(2) zero_()
 ODD_INPUTS = calls(f"""
 F.dropout1d(x, 1.0), F.dropout1d(T, 1.0), F.dropout2d(x, 1.0), F.dropout2d(v, 1.0), F.dropout3d(x, 1.0), F.dropout3d(z, 1.0), F.dropout3d(T[None, None, None], 1.0)
 F.dropout2d(x, 0.5).shape, F.dropout3d(x, 0.5).shape, F.dropout1d(x, 0.5).shape, F.dropout3d(v, 0.5).shape, F.dropout3d(T[None, None, None], 0.5).shape
-F.dropout2d(T, 0.5).shape, nn.Dropout2d(0.5)(x).shape, nn.Dropout3d()(T).shape
-F.dropout2d(v, 0.5)
-F.dropout3d(z, 0.5)
-F.dropout1d(v, 0.0)
-F.dropout1d(T[None], 0.5)
+F.dropout2d(T, 0.5).shape, nn.Dropout2d(0.5)(x).shape, nn.Dropout3d()(T).shape; F.dropout2d(v, 0.5)
+F.dropout3d(z, 0.5); F.dropout1d(v, 0.0); F.dropout1d(T[None], 0.5)
 F.relu(n), F.elu(n), F.elu(n, 2.0), F.selu(n), F.celu(n), F.celu(n, 2.0), F.threshold(n, 0.5, 7.0), F.leaky_relu(n)
 F.relu({_NAN}), F.elu({_NAN}), F.selu({_NAN}), F.celu({_NAN}), F.threshold({_NAN}, 0.5, 7.0), F.threshold(k, 1, 20)
 {_SLOPES.format("F.relu")}, {_SLOPES.format("F.elu")}, {_SLOPES.format("F.selu")}, {_SLOPES.format("F.celu")}
