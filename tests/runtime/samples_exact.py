@@ -13,16 +13,9 @@ import warnings
 
 import numpy as np
 
-from .samples_exact_composed import COMPOSED
-from .samples_exact_database import DATABASE
-from .samples_exact_distributions import DISTRIBUTIONS
-from .samples_exact_images import IMAGES, WINDOWS
-from .samples_exact_losses import LOSSES
-from .samples_exact_memory import MEMORY
-from .samples_exact_names import NAMES, SPECTRUM
-from .samples_exact_odd_inputs import ODD_INPUTS
-from .samples_exact_tensors import ARGUMENTS, PRINTED, TENSORS
-from .samples_exact_values import VALUES
+from .samples_exact_composed import COMPOSED, DATABASE, ODD_INPUTS
+from .samples_exact_layers import DISTRIBUTIONS, IMAGES, LOSSES, WINDOWS
+from .samples_exact_tensors import ARGUMENTS, MEMORY, NAMES, PRINTED, SPECTRUM, TENSORS, VALUES
 from .tables import calls
 
 CONSTRUCTED = calls("""

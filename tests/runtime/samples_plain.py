@@ -13,6 +13,8 @@ import pickle
 
 import numpy as np
 
+from .tables import calls
+
 INTS = "k, l", "b, d", "k, 3", "k, b"
 FOREACH = {
     "add sub mul div maximum minimum pow": ("2", "[y * y, x * x]", "[1, 2]"),
@@ -43,10 +45,9 @@ PLAIN = [
     "k.to(torch.uint8).any(1)",
     # arithmetic without derivatives
     *[f"torch.floor_divide({a})" for a in ("x, y", "k, l + 5", "k, 3", "x, 0.7", "k, 1.5")],
-    "x // 0.7",
-    "1.7 // x",
-    "0.7 % x",
-    "7 % (l + 5)",
+    *calls("""
+    x // 0.7; 1.7 // x; 0.7 % x; 7 % (l + 5)
+    """),
     *[f"torch.div({a}, rounding_mode={m!r})" for a in ("k, l + 5", "k, 3", "k, 2.5", "-k, 2") for m in ("floor", "trunc")],
     "operator.floordiv(k, 3)",
     "operator.mod(k, -3)",
@@ -60,12 +61,11 @@ PLAIN = [
     *[f"torch.{n}(w, 0)" for n in ("max", "min")],
     *[f"torch.{n}(w)" for n in ("max", "min", "amax", "amin")],
     *[f"F.{n}(w)" for n in ("leaky_relu", "elu", "softplus", "silu", "hardtanh", "logsigmoid", "relu6", "mish", "hardswish", "hardsigmoid", "softsign")],
-    "torch.clamp(w, 0, 1)",
-    "torch.nan_to_num(w, 1.0, 2.0, 3.0)",
-    "torch.round(x, decimals=1)",
-    "torch.angle(c)",
-    "torch.angle(k)",
-    "c.is_complex(), x.is_complex(), k.is_floating_point(), x.is_floating_point()",
+    *calls("""
+    torch.clamp(w, 0, 1); torch.nan_to_num(w, 1.0, 2.0, 3.0); torch.round(x, decimals=1)
+    torch.angle(c); torch.angle(k)
+    c.is_complex(), x.is_complex(), k.is_floating_point(), x.is_floating_point()
+    """),
     # operators with numbers on both sides
     *[f"k {o} 2" for o in ("+", "-", "*", "/", "**", "//", "%")],
     *[f"5 {o} l.abs()" for o in ("+", "-", "*", "**")],

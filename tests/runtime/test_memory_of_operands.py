@@ -1,4 +1,4 @@
-"""What may be written to; samples_exact_memory.py has what is read of the same memory."""
+"""What may be written to; samples_exact_tensors.py has what is read of the same memory."""
 
 from __future__ import annotations
 
