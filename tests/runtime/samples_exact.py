@@ -41,6 +41,9 @@ torch.nn.Parameter(torch.ones(2)); torch.nn.Parameter(torch.ones(2), False).requ
 torch.tensor([np.int32(1), True]), torch.tensor([np.float16(1), 2]), torch.tensor([np.uint8(3), 1.5])
 torch.tensor([np.arange(2, dtype=np.int32), [True, False]]), torch.tensor([k[0, 0].int(), True])
 torch.tensor([np.float16(1), 2.5]), torch.tensor([np.float32(1), 1j]), torch.tensor([f[0, 0].half(), k[0, 0]])
+torch.tensor([np.float64(1), 2.0]); torch.tensor([[1, 2], (np.float32(1), np.float64(2))])
+torch.tensor([np.arange(2.0), [1, 2]]); torch.tensor([np.float16(1), 2.0]); torch.tensor([2.0, 1])
+torch.tensor([torch.tensor(2.0), np.float64(3)]); torch.tensor([np.complex64(1), 2.0]); torch.tensor(np.ones(2))
 torch.tensor([np.int64(3), 2**63]); torch.tensor([2**63]); torch.tensor([2**63, 1.0]); torch.tensor([[], []])
 """)
 

@@ -103,7 +103,7 @@ PLAIN = [
     *[f"torch.linspace({a})" for a in ("0, 1, 5", "3, -1, 4, dtype=torch.float64", "0, 1, 1", "1, 10, 4")],
     *[f"torch.eye({a})" for a in ("3", "2, 3", "2, dtype=torch.int64")],
     *[f"kind(torch.{a})" for a in ("empty(2, 3)", "empty((2,), dtype=torch.int16)", "empty_like(k)", "rand(2, 3)", "rand_like(x)", "randn(2)", "randn_like(x)", "randint(5, (2, 3))", "randint(1, 5, (2,), dtype=torch.int32)", "randperm(4)", "normal(0.0, 1.0, (2, 3))", "normal(x, 1.0)", "normal(x, x * x)", "normal(0.0, x * x)", "multinomial(x * x, 2)", "multinomial(x[0] * x[0], 3, replacement=True)", "bernoulli(x * 0 + 0.5)")],
-    *[f"torch.tensor({a})" for a in ("3", "2.5", "True", "1j", "[1, 2]", "[[1.0, 2], [3, 4]]", "[]", "[True, False]", "[1, 2.5]", "[1], dtype=torch.float64", "np.float64(2)", "np.arange(3)", "[s, s]")],
+    *[f"torch.tensor({a})" for a in ("3", "2.5", "True", "1j", "[1, 2]", "[[1.0, 2], [3, 4]]", "[]", "[True, False]", "[1, 2.5]", "[1], dtype=torch.float64", "np.float64(2)", "np.arange(3)", "[s, s]", "x")],
     *[f"torch.as_tensor({a})" for a in ("[1, 2]", "x", "x, dtype=torch.float32", "np.ones(2)", "3.5")],
     "torch.from_numpy(np.arange(3.0))",
     "torch.fft.fftfreq(5), torch.fft.rfftfreq(5), torch.fft.fftfreq(4, d=0.5)",
