@@ -312,6 +312,7 @@ GROUPS = [
     Group("layers_in_place", _named(layers.IN_PLACE), layers.in_place, _nearly(1e-5, 1e-7)),
     Group("modules", MODULES, lambda lib, script: list(script(lib)), _nearly(1e-5, 1e-6)),
     OPTIMIZERS,
+    Group("steps", optimizers.VARIANTS, optimizers.operators, optimizers.same_operators),
     *(
         Group(name, questions, ask, _nearly(tolerance, tolerance))
         for name, questions, ask, tolerance in (

@@ -1,7 +1,10 @@
 """Questions about optimizers: the same steps and states; and what they and schedulers refuse."""
 
+import copy
+
 import numpy as np
 
+from .questions_trees import recorded
 from .raised import raised
 from .tables import calls, options_of
 
@@ -81,11 +84,6 @@ def arrays(tensors):
     return [t.detach().numpy() for t in tensors]
 
 
-def close(ours, theirs, tolerance=1e-10):
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-
-
 def tolerance(question):
     """How far two libraries may be apart: the last bit of a power in float32 is the machine's."""
     name, options = question
@@ -93,19 +91,58 @@ def tolerance(question):
 
 
 def steps_and_state(lib, question):
-    """The parameters and the optimizer's state after some steps, and how it is shown."""
-    params, optimizer = trained(lib, *question)
-    state = optimizer.state_dict()
+    """Parameters and state after some steps, how it is shown, and where another goes on from it."""
+    name, options = question
+    params, optimizer = trained(lib, name, options)
+    state = copy.deepcopy(optimizer.state_dict())
     groups = [sorted((k, listed(v)) for k, v in group.items()) for group in state["param_groups"]]
     kept = [
         [number, sorted(each), [each[key] for key in sorted(each)]]
         for number, each in state["state"].items()
     ]
-    return arrays(params), groups, kept, repr(optimizer)
+    found = [array.copy() for array in arrays(params)], groups, kept, repr(optimizer)
+    other = getattr(lib.optim, name)(params, **options)
+    other.load_state_dict(copy.deepcopy(state))
+    for grads in gradients(5):
+        give(lib, params, grads)
+        other.step()
+    return *found, arrays(params)
 
 
 def listed(value):
     return list(value) if isinstance(value, tuple) else value
+
+
+# What observers see of a step, but for what has no record here, what makes a scalar, and what one
+# of both has beside an operator: the product of an addition with `alpha`, the way to an index.
+_NOT_COMPARED = {
+    f".aten::{name}"
+    for name in "item detach to lift_fresh detach_ empty empty_strided fill_ mul unsqueeze".split()
+}
+# PyTorch counts the step first where others take the gradient's negative first, and the like.
+_IN_ANOTHER_ORDER = [
+    *(
+        ("Adagrad", "maximize", None),
+        ("Adadelta", "maximize", None),
+        ("Adadelta", "maximize", True),
+    ),
+    *(("RAdam", "maximize", True), ("Rprop", "maximize", True), ("NAdam", "foreach", True)),
+]
+
+
+def operators(lib, question):
+    """A step's name, and the operators that it calls itself."""
+    params, optimizer = trained(lib, *question, steps=1)
+    give(lib, params, gradients(1)[0])
+    step, *below = recorded(lib, optimizer.step)
+    return [step, *(line for line in below if line[1] != "." and line not in _NOT_COMPARED)]
+
+
+def same_operators(question, ours, theirs):
+    name, options = question
+    if any((name, option, options.get("foreach")) in _IN_ANOTHER_ORDER for option in options):
+        ours, theirs = sorted(ours), sorted(theirs)
+    assert ours == theirs
 
 
 # Errors

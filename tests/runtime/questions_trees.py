@@ -52,7 +52,7 @@ def of(lib: Any, question: tuple[str, str]) -> list[str]:
         optimizer = eval(OPTIMIZERS[name], spaces)  # noqa: S307
         p[0].grad = lib.ones(3)
         optimizer.step()
-        return _recorded(lib, optimizer.step)
+        return recorded(lib, optimizer.step)
     code, _, shape = LAYERS[name].rpartition(" of ")
     layer = eval(code, spaces)  # noqa: S307
     x = lib.ones(eval(shape), requires_grad=True)  # noqa: S307
@@ -61,17 +61,18 @@ def of(lib: Any, question: tuple[str, str]) -> list[str]:
     for weight in weights:
         weight.grad = None
     if which == "forward":
-        return _recorded(lib, lambda: layer(x))
+        return recorded(lib, lambda: layer(x))
     out = layer(x)
     given = lib.ones_like(out.detach())
-    return _recorded(lib, lambda: out.backward(given))
+    return recorded(lib, lambda: out.backward(given))
 
 
 # What small operators do all the time is not noted: to note it would take as long as they do.
 _LEFT_OUT = {"aten::as_strided", "aten::resolve_conj"}
 
 
-def _recorded(lib: Any, work: Any) -> list[str]:
+def recorded(lib: Any, work: Any) -> list[str]:
+    """The operators of some work, each with a dot for each that it is in."""
     if lib.__name__ == "torch":
         with lib.profiler.profile(activities=[lib.profiler.ProfilerActivity.CPU]) as profiler:
             work()
