@@ -41,6 +41,7 @@ from . import questions_optim as optimizers
 from . import questions_schedules as schedules
 from . import questions_sequences as sequences
 from . import questions_sparse as sparse
+from . import questions_training as training
 from . import questions_trees as trees
 from .answers import padded, plain, same
 from .samples import SAMPLES, Sample
@@ -290,7 +291,7 @@ def _name(tensor: Any) -> str:
 
 # Modules, optimizers and what else is asked
 
-MODULES = {f.__name__: f for f in (*layers.SCRIPTS, *modules.SCRIPTS)}
+MODULES = {f.__name__: f for f in (*layers.SCRIPTS, *modules.SCRIPTS, *training.SCRIPTS)}
 OPTIMIZERS = Group(
     "optimizers",
     optimizers.VARIANTS,

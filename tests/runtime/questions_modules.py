@@ -339,20 +339,4 @@ def further_paths(lib):
     return [*(each.__name__ for each in named), raised(lambda: dist.no_such)]
 
 
-def scaled_gradients(lib):
-    """Factors and weights after each of some steps, in some of which a gradient overflows."""
-    scaler = lib.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
-    weight = lib.tensor([1.0, -2.0, 3.0], requires_grad=True)
-    optimizer = lib.optim.SGD([weight], lr=0.1)
-    for number in range(8):
-        optimizer.zero_grad()
-        loss = (weight * weight).sum() * (float("inf") if number in (2, 3) else 1.0)
-        scaler.scale(loss).backward()
-        if number == 5:
-            scaler.unscale_(optimizer)
-        scaler.step(optimizer)
-        scaler.update()
-        yield scaler.get_scale(), weight.tolist()
-
-
 SCRIPTS = [*functions_of(globals(), "(lib)"), *questions_functions.SCRIPTS]
