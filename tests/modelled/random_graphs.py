@@ -17,19 +17,14 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "sin": lambda x: x.sin(),
-    "relu": lambda x: x.relu(),
-    "scale": lambda x: x * 0.75,
-    "transpose": lambda x: x.t(),
-    "softmax": lambda x: x.softmax(1),
+    "sin": lambda x: x.sin(), "relu": lambda x: x.relu(), "scale": lambda x: x * 0.75,
+    "transpose": lambda x: x.t(), "softmax": lambda x: x.softmax(1),
     "chunks": lambda x: torch.cat(tuple(reversed(x.chunk(2)))),
-}
+}  # fmt: skip
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda x, y: x + y,
-    "mul": lambda x, y: x * y,
-    "sub": lambda x, y: x - y,
+    "add": lambda x, y: x + y, "mul": lambda x, y: x * y, "sub": lambda x, y: x - y,
     "matmul": lambda x, y: (x @ y).tanh(),
-}
+}  # fmt: skip
 LEAVES = 3
 
 

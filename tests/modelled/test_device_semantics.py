@@ -61,12 +61,9 @@ def test_devices_do_not_mix(code: str, other: Any) -> None:
 
 FACTORIES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("zeros ones empty rand randn arange eye randperm".split(), (3,)),
-    "full": ((3,), 1.0),
-    "linspace": (0, 1, 3),
-    "randint": (0, 5, (3,)),
-    "tensor": ([1, 2],),
+    "full": ((3,), 1.0), "linspace": (0, 1, 3), "randint": (0, 5, (3,)), "tensor": ([1, 2],),
     "as_tensor": ([1.0],),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FACTORIES)

@@ -41,12 +41,10 @@ def rows(torch, data):
 
 
 SOURCES = {
-    "list": lambda torch, data: list(range(11)),
-    "rows": rows,
+    "list": lambda torch, data: list(range(11)), "rows": rows,
     "subset": lambda torch, data: data.Subset(rows(torch, data), [3, 1, 1, 9, 0]),
-    "concat": lambda torch, data: data.ConcatDataset([[1, 2], [3], range(4, 9)]),
-    "stream": shards,
-}
+    "concat": lambda torch, data: data.ConcatDataset([[1, 2], [3], range(4, 9)]), "stream": shards,
+}  # fmt: skip
 WAYS = [
     {},
     *options_of("""

@@ -12,26 +12,16 @@ from .tables import named
 OPERANDS = [np.array([[1.0, 4.0], [9.0, 2.0]]), np.array([2.0, 0.5, 3.0])]
 FOREACH = {
     "add": [(2.0,), ([1.0, 2.0],), ("list",), ("list", {"alpha": 3})],
-    "sub": [(2,), ("list", {"alpha": 0.5})],
-    "mul": [(2.0,), ([1.0, 2.0],), ("list",), ("tensor",)],
-    "div": [(2.0,), ("list",)],
-    "maximum": [(2.0,), ("list",)],
-    "minimum": [(2.0,)],
-    "clamp_max": [(2.0,), ([1.0, 2.0],), ("list",)],
-    "clamp_min": [(2.0,), ("list",)],
+    "sub": [(2,), ("list", {"alpha": 0.5})], "mul": [(2.0,), ([1.0, 2.0],), ("list",), ("tensor",)],
+    "div": [(2.0,), ("list",)], "maximum": [(2.0,), ("list",)], "minimum": [(2.0,)],
+    "clamp_max": [(2.0,), ([1.0, 2.0],), ("list",)], "clamp_min": [(2.0,), ("list",)],
     "pow": [(2.0,), ([0.5, 2.0],), ("list",)],
     "addcmul": [("list", "list", {"value": 0.5}), ("list", "list"), ("list", "list", [1.0, 2.0])],
     "addcdiv": [("list", "list", {"value": 0.5}), ("list", "list", [1.0, 2.0])],
-    "lerp": [("list", 0.25), ("list", "list")],
-    "sqrt": [()],
-    "neg": [()],
-    "abs": [()],
-    "sign": [()],
-    "reciprocal": [()],
-    "norm": [(), (1,), (float("inf"),)],
-    "zero": [()],
+    "lerp": [("list", 0.25), ("list", "list")], "sqrt": [()], "neg": [()], "abs": [()],
+    "sign": [()], "reciprocal": [()], "norm": [(), (1,), (float("inf"),)], "zero": [()],
     "copy": [("list",)],
-}
+}  # fmt: skip
 
 
 EVERY = {

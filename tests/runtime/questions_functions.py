@@ -58,14 +58,12 @@ def gradients_of_functions(lib):
     both = func.jacrev(lambda d: {"a": d["x"] * 2, "b": d["y"].sum()})({"x": x, "y": y})
     yield both["a"]["x"], both["a"]["y"], both["b"]["y"]
     wrong = (
-        lambda: func.grad(lambda a: a)(x),
-        lambda: func.grad(lambda a: 1.0)(x),
+        lambda: func.grad(lambda a: a)(x), lambda: func.grad(lambda a: 1.0)(x),
         lambda: func.grad(lambda a: a.sum(), argnums=2)(x),
         lambda: func.grad(lambda a: a.sum())(lib.tensor([1, 2])),
         lambda: func.grad(lambda a: a.sum())(3.0),
-        lambda: func.grad(lambda a: a.sum(), has_aux=True)(x),
-        lambda: func.jacrev(lambda a: 3)(x),
-    )
+        lambda: func.grad(lambda a: a.sum(), has_aux=True)(x), lambda: func.jacrev(lambda a: 3)(x),
+    )  # fmt: skip
     yield [raised(call) for call in wrong]
 
 
@@ -85,16 +83,14 @@ def batches_of_functions(lib):
     vmap(lambda a: a.square().sum())(learned).sum().backward()
     yield learned.grad
     wrong = (
-        lambda: vmap(lambda a: a)(3.0),
-        lambda: vmap(lambda a, b: a)(t(2), t(3)),
-        lambda: vmap(lambda a: 1)(t(2)),
-        lambda: vmap(lambda a: a, in_dims=3)(t(2)),
+        lambda: vmap(lambda a: a)(3.0), lambda: vmap(lambda a, b: a)(t(2), t(3)),
+        lambda: vmap(lambda a: 1)(t(2)), lambda: vmap(lambda a: a, in_dims=3)(t(2)),
         lambda: vmap(lambda a: a, in_dims=(0, 0))(t(2)),
         lambda: vmap(lambda a: a, in_dims=None)(t(2)),
         lambda: vmap(lambda a: a, in_dims=(None,))(t(2)),
         lambda: vmap(lambda a: a, randomness="x")(t(2)),
         lambda: vmap(lambda a: a, out_dims=(0, 0))(t(2)),
-    )
+    )  # fmt: skip
     yield [raised(call) for call in wrong]
 
 

@@ -187,11 +187,9 @@ def containers(lib):
     yield repr(net), [type(m).__name__ for m in net]
     net = nn.Sequential(nn.ReLU(), nn.Tanh())
     yield (
-        repr(net.insert(1, nn.ReLU())),
-        repr(net.pop(0)),
-        repr(net),
+        repr(net.insert(1, nn.ReLU())), repr(net.pop(0)), repr(net),
         repr(net + nn.Sequential(nn.ELU())),
-    )
+    )  # fmt: skip
     yield repr(net.extend([nn.ReLU()]))
 
 

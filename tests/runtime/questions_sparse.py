@@ -97,23 +97,16 @@ def steps(torch, weight, name, options):
 CASES = [accumulation, one_buffer, coalesced, hooks, recorded, refusals]
 
 STEPS = [
-    ("SGD", {"lr": 0.1}),
-    ("SGD", {"lr": 0.1, "maximize": True}),
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "maximize": True}),
     ("SGD", {"lr": 0.1, "momentum": 0.9}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
-    ("SGD", {"lr": 0.1, "weight_decay": 0.1}),
-    ("Adagrad", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1}), ("Adagrad", {"lr": 0.1}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
-    ("Adagrad", {"lr": 0.1, "weight_decay": 0.1}),
-    ("Adagrad", {"lr": 0.1, "maximize": True}),
-    ("SparseAdam", {}),
-    ("SparseAdam", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3}),
-    ("SparseAdam", {"lr": 0.1, "maximize": True}),
-    ("Adam", {}),
-    ("AdamW", {}),
-    ("RMSprop", {}),
-]
+    ("Adagrad", {"lr": 0.1, "weight_decay": 0.1}), ("Adagrad", {"lr": 0.1, "maximize": True}),
+    ("SparseAdam", {}), ("SparseAdam", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3}),
+    ("SparseAdam", {"lr": 0.1, "maximize": True}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {}),
+]  # fmt: skip
 SPARSE = {case.__name__: (case, ()) for case in CASES}
 SPARSE |= {f"{name} {options}": (steps, (name, options)) for name, options in STEPS}
 

@@ -92,12 +92,10 @@ def unused_inputs(torch):
     a = torch.autograd.grad(y, [x, z], retain_graph=True, allow_unused=True)
     b = torch.autograd.grad(y, [x, z], retain_graph=True, materialize_grads=True)
     return (
-        a[0].tolist(),
-        a[1],
-        [g.tolist() for g in b],
+        a[0].tolist(), a[1], [g.tolist() for g in b],
         error(lambda: torch.autograd.grad(y, [x, z]), "differentiated Tensor"),
         error(lambda: torch.autograd.grad(y, [torch.ones(1)]), "does not require grad"),
-    )
+    )  # fmt: skip
 
 
 def backward_inputs(torch):

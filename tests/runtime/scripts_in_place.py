@@ -127,12 +127,9 @@ def custom_function_details(torch):
     out = inplace.apply(h)
     out.sum().backward()
     return (
-        seen,
-        c.requires_grad,
-        None if x.grad is None else x.grad.tolist(),
-        y.grad.tolist(),
+        seen, c.requires_grad, None if x.grad is None else x.grad.tolist(), y.grad.tolist(),
         out is h,
-    )
+    )  # fmt: skip
 
 
 def trimming(torch):

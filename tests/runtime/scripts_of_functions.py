@@ -103,14 +103,9 @@ def functions_that_return_their_input(torch):
         alone = same.apply(x)
         alone.mul_(2)
     return (
-        out is x,
-        x.grad.tolist(),
-        w.grad.tolist(),
-        flat.tolist(),
-        alone.requires_grad,
-        x.tolist(),
+        out is x, x.grad.tolist(), w.grad.tolist(), flat.tolist(), alone.requires_grad, x.tolist(),
         x._version == alone._version,
-    )
+    )  # fmt: skip
 
 
 def once_differentiable_twice(torch):
@@ -130,11 +125,8 @@ def once_differentiable_twice(torch):
     (g,) = torch.autograd.grad((Once.apply(x) * w).sum(), x, create_graph=True)
     plain = torch.autograd.grad(Once.apply(x).sum(), x)[0]
     return (
-        g.tolist(),
-        g.requires_grad,
-        error(g.sum().backward, "once_differentiable"),
-        plain.tolist(),
-    )
+        g.tolist(), g.requires_grad, error(g.sum().backward, "once_differentiable"), plain.tolist(),
+    )  # fmt: skip
 
 
 def functions_with_outputs_that_are_no_tensors(torch):

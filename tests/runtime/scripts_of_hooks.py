@@ -25,14 +25,10 @@ def functions_with_arguments_by_name(torch):
     one, both = made.apply(x, factor=7.0), made.apply(offset=1.0, factor=3.0, x=x)
     (one + both).sum().backward()
     return (
-        one.tolist(),
-        both.tolist(),
-        x.grad.tolist(),
-        seen,
-        error(lambda: made.apply(x, offset=1.0), ""),
-        error(lambda: made.apply(x, other=1.0), ""),
+        one.tolist(), both.tolist(), x.grad.tolist(), seen,
+        error(lambda: made.apply(x, offset=1.0), ""), error(lambda: made.apply(x, other=1.0), ""),
         error(lambda: made.apply(x, 2.0, factor=1.0), ""),
-    )
+    )  # fmt: skip
 
 
 def functions_with_setup_context_and_names(torch):

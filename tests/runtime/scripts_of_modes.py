@@ -91,12 +91,9 @@ def inference_tensors(torch):
         normal.add_(1)
     return (
         error(lambda: x._version, "Inference tensors do not track version counter"),
-        view.is_inference(),
-        (x + normal).is_inference(),
-        normal.is_inference(),
-        normal.tolist(),
+        view.is_inference(), (x + normal).is_inference(), normal.is_inference(), normal.tolist(),
         x.clone().is_inference(),
-    )
+    )  # fmt: skip
 
 
 def nodes(torch):
@@ -107,15 +104,10 @@ def nodes(torch):
     accumulate = node.next_functions[0][0].next_functions[0][0]
     edge = torch.autograd.graph.get_gradient_edge(y)
     return (
-        node.metadata["note"],
-        len(node.metadata),
-        node.name(),
-        "ExpBackward0 object at 0x" in repr(node),
-        accumulate.variable is x,
-        edge[0] is node,
-        edge[1],
-        node.next_functions[0][1],
-    )
+        node.metadata["note"], len(node.metadata), node.name(),
+        "ExpBackward0 object at 0x" in repr(node), accumulate.variable is x, edge[0] is node,
+        edge[1], node.next_functions[0][1],
+    )  # fmt: skip
 
 
 def hooks_on_nodes(torch):
@@ -159,13 +151,9 @@ def gradients_as_attributes(torch):
     x.grad = torch.zeros(2).double()
     del x.grad
     return (
-        nothing,
-        ["not a leaf Tensor" in str(w.message) for w in caught],
-        was,
-        now,
-        x.grad,
+        nothing, ["not a leaf Tensor" in str(w.message) for w in caught], was, now, x.grad,
         error(lambda: setattr(x, "grad", x), "can't assign Variable as its own grad"),
-    )
+    )  # fmt: skip
 
 
 def anomalies(torch):

@@ -7,22 +7,15 @@ import tidy.runtime as rt
 
 # Dimensions, channels, filters, groups, stride, padding, dilation.
 CASES = [
-    (1, 4, 3, 1, 1, 0, 1),
-    (1, 4, 2, 2, 2, 1, 1),
-    (2, 4, 6, 1, 1, 1, 2),
-    (2, 4, 8, 4, 3, 1, 1),
+    (1, 4, 3, 1, 1, 0, 1), (1, 4, 2, 2, 2, 1, 1), (2, 4, 6, 1, 1, 1, 2), (2, 4, 8, 4, 3, 1, 1),
     (3, 2, 4, 2, 2, 2, 2),
-]
+]  # fmt: skip
 # Batch, channels, size, filters, kernel, stride, padding: both orders of computing, kernels of one
 # element, and the first layer of a network.
 SUMS = [
-    (9, 8, 4, 2, 3, 1, 1),
-    (9, 2, 12, 8, 3, 1, 1),
-    (9, 6, 5, 3, 1, 1, 0),
-    (9, 6, 5, 3, 1, 2, 0),
-    (8, 3, 20, 4, 7, 2, 3),
-    (2, 3, 20, 4, 7, 2, 3),
-]
+    (9, 8, 4, 2, 3, 1, 1), (9, 2, 12, 8, 3, 1, 1), (9, 6, 5, 3, 1, 1, 0), (9, 6, 5, 3, 1, 2, 0),
+    (8, 3, 20, 4, 7, 2, 3), (2, 3, 20, 4, 7, 2, 3),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -51,13 +51,10 @@ def fail(error):
 
 
 EVENTS = {
-    "key_error": lambda: fail(KeyError("missing")),
-    "odd_error": lambda: fail(TwoArguments(1, 2)),
-    "exit": lambda: os._exit(7),
-    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "sleep": lambda: time.sleep(60),
-    "doze": lambda: time.sleep(0.2),
-}
+    "key_error": lambda: fail(KeyError("missing")), "odd_error": lambda: fail(TwoArguments(1, 2)),
+    "exit": lambda: os._exit(7), "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "sleep": lambda: time.sleep(60), "doze": lambda: time.sleep(0.2),
+}  # fmt: skip
 
 
 class Shards(IterableDataset):

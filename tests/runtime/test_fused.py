@@ -15,11 +15,9 @@ each_case = pytest.mark.parametrize(
 )
 _SHAPES = [(3, 2), (4,), (), (0,)]
 _OPERATOR = {
-    "SGD": "aten::_fused_sgd_",
-    "Adam": "aten::_fused_adam_",
-    "AdamW": "aten::_fused_adamw_",
+    "SGD": "aten::_fused_sgd_", "Adam": "aten::_fused_adam_", "AdamW": "aten::_fused_adamw_",
     "Adagrad": "aten::_fused_adagrad_",
-}
+}  # fmt: skip
 
 
 def trained(name, options, dtype="float32", torch=rt, **how):

@@ -128,14 +128,10 @@ def test_what_a_gru_saved_is_guarded() -> None:
 
 
 _CHANGED = [  # steps, what needs no gradient, what changes, whether that is refused
-    (3, ["x"], "weight_ih_l0", False),
-    (3, [], "weight_ih_l0", True),
-    (3, ["weight_ih_l0"], "x", False),
-    (3, ["x"], "x", True),
-    (1, ["h"], "weight_hh_l0", False),
-    (1, [], "weight_hh_l0", True),
-    (3, ["h"], "weight_hh_l0", True),
-]
+    (3, ["x"], "weight_ih_l0", False), (3, [], "weight_ih_l0", True),
+    (3, ["weight_ih_l0"], "x", False), (3, ["x"], "x", True), (1, ["h"], "weight_hh_l0", False),
+    (1, [], "weight_hh_l0", True), (3, ["h"], "weight_hh_l0", True),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("steps", "frozen", "changed", "refused"), _CHANGED)
@@ -145,10 +141,8 @@ def test_a_gru_guards_what_its_steps_save(
     """A factor is saved for the gradient of the other one."""
     model = _model("GRU")
     leaves = {
-        "x": torch.randn(steps, 5, 4),
-        "h": torch.randn(2, 5, 4),
-        **dict(model.named_parameters()),
-    }
+        "x": torch.randn(steps, 5, 4), "h": torch.randn(2, 5, 4), **dict(model.named_parameters()),
+    }  # fmt: skip
     for name, leaf in leaves.items():
         leaf.requires_grad_(name not in frozen)
     asked = [leaf for leaf in leaves.values() if leaf.requires_grad]

@@ -199,22 +199,13 @@ def end(lib, code):
     """The class of the error, by name, or `no error`; of some calls what it says, too."""
     tensor = lib.tensor
     given = {
-        "torch": lib,
-        "nn": lib.nn,
-        "F": lib.nn.functional,
-        "early": partial(early, lib),
-        "hooked": partial(hooked, lib),
-        "x": tensor(np.arange(6, dtype=np.float32).reshape(2, 3)),
-        "y": tensor(np.ones((4, 5), np.float32)),
-        "k": tensor(np.arange(6).reshape(2, 3)),
-        "b": tensor(np.arange(6).reshape(2, 3) > 2),
-        "c": tensor(np.array([1j, 2], np.complex64)),
-        "v": tensor(np.ones(3, np.float32)),
-        "T": tensor(np.ones((2, 3, 4), np.float32)),
-        "i": tensor([5]),
-        "s": tensor(1.5),
-        "g": lib.ones(2, 3, requires_grad=True),
-    }
+        "torch": lib, "nn": lib.nn, "F": lib.nn.functional, "early": partial(early, lib),
+        "hooked": partial(hooked, lib), "x": tensor(np.arange(6, dtype=np.float32).reshape(2, 3)),
+        "y": tensor(np.ones((4, 5), np.float32)), "k": tensor(np.arange(6).reshape(2, 3)),
+        "b": tensor(np.arange(6).reshape(2, 3) > 2), "c": tensor(np.array([1j, 2], np.complex64)),
+        "v": tensor(np.ones(3, np.float32)), "T": tensor(np.ones((2, 3, 4), np.float32)),
+        "i": tensor([5]), "s": tensor(1.5), "g": lib.ones(2, 3, requires_grad=True),
+    }  # fmt: skip
     try:
         eval(code, given)  # noqa: S307
     except Exception as error:
