@@ -1,4 +1,4 @@
-"""What an observer sees of a call."""
+"""What an observer sees of a call, and what it raises, so that two libraries can be compared."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ def names_in(call: Callable[[], object]) -> list[str]:
     with add_callback(lambda record: seen.append(record.name)):
         call()
     return seen
+
+
+def raised(call: Callable[[], object]) -> str:
+    """The name of the class, or "nothing"."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"

@@ -4,7 +4,7 @@
 
 import warnings
 
-from .raised import raised
+from .observed import raised
 from .scripts import leaf
 from .tables import functions_of
 

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .raised import raised
+from .observed import raised
 from .tables import functions_of
 
 

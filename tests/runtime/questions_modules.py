@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from . import questions_functions
-from .raised import raised
+from .observed import raised
 from .tables import functions_of
 
 

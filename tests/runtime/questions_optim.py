@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 
+from .observed import raised
 from .questions_trees import recorded
-from .raised import raised
 from .tables import calls, options_of
 
 # Beside those by default.

@@ -1,6 +1,6 @@
 """Questions about sparse gradients: what the engine adds them up to, and how optimizers step."""
 
-from .raised import raised
+from .observed import raised
 
 
 def rows(torch, weight, *index):

@@ -6,9 +6,9 @@ import copy
 import pickle
 import warnings
 
+from .observed import raised
 from .questions_optim import HOW
 from .questions_trees import recorded
-from .raised import raised
 from .tables import functions_of
 
 

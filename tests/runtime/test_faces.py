@@ -1,6 +1,8 @@
-"""Modules that scripts name beside the operators: what they give, take, or refuse."""
+"""Modules that scripts name beside the operators: what they give, take, refuse, or may not hide."""
 
 import importlib
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -150,3 +152,26 @@ def test_subclasses_with_a_constructor_of_their_own():
         rt.nn.Parameter(rt.ones(2), scale=4.0)
     with pytest.raises(TypeError):
         rt.Tensor([1], scale=4.0)
+
+
+NAMES = """
+import tidy.runtime as torch
+import tidy.runtime.utils as below
+from tidy.runtime.autograd.gradcheck import GradcheckError
+from tidy.runtime.autograd.function import once_differentiable
+from tidy.runtime.utils.checkpoint import *
+assert below.checkpoint.checkpoint is checkpoint
+assert below.data.DataLoader is torch.utils.data.DataLoader
+assert below.checkpoint.checkpoint is torch.utils.checkpoint.checkpoint
+assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=float).requires_grad_())
+assert torch.autograd.gradgradcheck.__name__ == "gradgradcheck"
+"""
+
+
+def test_an_import_hides_no_function():
+    subprocess.run([sys.executable, "-c", NAMES], check=True)
+
+
+def test_gradcheck_stays_a_function():
+    importlib.import_module("tidy.runtime.autograd.gradcheck")
+    assert callable(rt.autograd.gradcheck)
