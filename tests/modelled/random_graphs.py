@@ -70,8 +70,7 @@ class OnStreams:
     def run(self, function: Any, operands: list[Placed], device: int, number: int) -> Placed:
         """`function` of the operands, on that stream."""
         device %= self.devices
-        stream = self._streams[device, number]
-        given = []
+        stream, given = self._streams[device, number], []
         with cuda.stream(stream):
             for each in operands:
                 makes, value = self._streams[each.device, each.stream], each.value

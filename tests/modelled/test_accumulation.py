@@ -86,8 +86,7 @@ def test_case_1_on_the_cpu() -> None:
     x = torch.ones(64, 64, requires_grad=True)
     y = x * 3
     log = _backward(y.to("cuda:0") * 2, y.to("cuda:1") * 5)
-    assert _adds(log) == []
-    assert x.grad.device == torch.device("cpu")
+    assert (_adds(log), x.grad.device) == ([], torch.device("cpu"))
     assert (x.grad == 21).all()
 
 
@@ -174,16 +173,14 @@ def test_a_node_runs_on_the_stream_of_its_forward() -> None:
 
 def test_a_leaf_of_a_side_stream() -> None:
     """Its gradient is made where its accumulator was, and the caller's stream waits for that."""
-    side, caller = cuda.Stream(), cuda.Stream()
-    x = slow().requires_grad_()
+    side, caller, x = cuda.Stream(), cuda.Stream(), slow().requires_grad_()
     out = _on(side, lambda: x @ slow())
     ones = torch.ones_like(out)
     cuda.synchronize()
     with recording() as log, cuda.stream(caller):
         out.backward(ones)
         x.grad + 1
-    assert hazards(log.work) == []
-    assert place_of(kernels(log)[-1]) == (0, caller.number)
+    assert (hazards(log.work), place_of(kernels(log)[-1])) == ([], (0, caller.number))
     assert _waits(log, caller, side)
 
 
@@ -221,8 +218,7 @@ def test_the_caller_waits_for_gradients(program: Callable[[Any, Any], Any]) -> N
 
 def test_a_backward_from_another_stream_than_the_graphs() -> None:
     """The gradient that backward starts with is made on the caller's stream: the graph waits."""
-    side = cuda.Stream()
-    x = slow().requires_grad_()
+    side, x = cuda.Stream(), slow().requires_grad_()
     out = _on(side, lambda: (x @ slow()).sum())  # noqa: PLW0108  (all of it there)
     cuda.synchronize()
     with recording() as log:

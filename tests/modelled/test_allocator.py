@@ -39,23 +39,18 @@ def _bytes(count: int, device: str = "cuda") -> Any:
 )
 def test_sizes(asked: int, allocated: int, reserved: int) -> None:
     x = _bytes(asked)
-    assert x.numel() == asked
-    assert cuda.memory_allocated() == allocated
-    assert cuda.memory_reserved() == reserved
-    assert cuda.memory_allocated("cuda:1") == 0
+    assert (x.numel(), cuda.memory_allocated()) == (asked, allocated)
+    assert (cuda.memory_reserved(), cuda.memory_allocated("cuda:1")) == (reserved, 0)
 
 
 def test_peaks() -> None:
-    x = _bytes(4 * KIB)
-    y = _bytes(8 * KIB)
+    x, y = _bytes(4 * KIB), _bytes(8 * KIB)
     del y
-    assert cuda.memory_allocated() == 4 * KIB
-    assert cuda.max_memory_allocated() == 12 * KIB
+    assert (cuda.memory_allocated(), cuda.max_memory_allocated()) == (4 * KIB, 12 * KIB)
     cuda.reset_peak_memory_stats()
     assert cuda.max_memory_allocated() == 4 * KIB
     del x
-    assert cuda.memory_allocated() == 0
-    assert cuda.max_memory_reserved() == 2 * MIB
+    assert (cuda.memory_allocated(), cuda.max_memory_reserved()) == (0, 2 * MIB)
 
 
 def test_statistics_by_name() -> None:
@@ -79,8 +74,7 @@ def test_is_used_again() -> None:
         for _ in range(3):
             _bytes(100 * KIB)
     given = [m.address for m in log.memory if m.nbytes > 0]
-    assert len(given) == 3
-    assert len(set(given)) == 1
+    assert (len(given), len(set(given))) == (3, 1)
     assert [c.name for c in log.calls].count("cudaMalloc") == 1
 
 
@@ -89,8 +83,7 @@ def test_neighbours_are_joined() -> None:
     parts = [_bytes(512 * KIB) for _ in range(4)]
     assert cuda.memory_reserved() == 2 * MIB
     del parts
-    x = _bytes(MIB)
-    y = _bytes(MIB)
+    x, y = _bytes(MIB), _bytes(MIB)
     assert cuda.memory_reserved() == 2 * MIB
     del x, y
 
@@ -134,8 +127,7 @@ class TestOutOfMemory:
 
     def test_works_again(self) -> None:
         cuda.set_per_process_memory_fraction(0.003)
-        total = cuda.mem_get_info()[1]
-        x = _bytes(30 * MIB)
+        total, x = cuda.mem_get_info()[1], _bytes(30 * MIB)
         with pytest.raises(cuda.OutOfMemoryError, match=r"Tried to allocate 30\.00 MiB"):
             _bytes(30 * MIB)
         assert cuda.memory_allocated() == 30 * MIB
@@ -158,13 +150,11 @@ class TestOutOfMemory:
     def test_in_an_operator(self) -> None:
         """Nothing is left of it."""
         cuda.set_per_process_memory_fraction(0.003)
-        x = torch.ones(1 << 20, device="cuda")
-        before = cuda.memory_allocated()
+        x, before = torch.ones(1 << 20, device="cuda"), cuda.memory_allocated()
         with pytest.raises(cuda.OutOfMemoryError):
             x.expand(20, 1 << 20) + 1
         gc.collect()
-        assert cuda.memory_allocated() == before
-        assert (x + 1).sum().item() == 2 << 20
+        assert (cuda.memory_allocated(), (x + 1).sum().item()) == (before, 2 << 20)
 
     @pytest.mark.parametrize("fraction", [-0.1, 1.5])
     def test_a_fraction_that_is_none(self, fraction: float) -> None:

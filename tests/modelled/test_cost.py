@@ -110,8 +110,7 @@ def test_a_faster_device_is_never_slower_on_large_work(slow: str, fast: str) -> 
 @EVERY
 def test_the_three_products_of_a_convolution_do_the_same_work(spec: DeviceSpec) -> None:
     x, weight = Operand((8, 64, 28, 28), "float32"), Operand((128, 64, 3, 3), "float32")
-    out = Operand((8, 128, 14, 14), "float32")
-    flops = 2 * 8 * 128 * 14 * 14 * 64 * 9
+    out, flops = Operand((8, 128, 14, 14), "float32"), 2 * 8 * 128 * 14 * 14 * 64 * 9
     forward = cost("aten::convolution", [x, weight], [out], spec)
     for_input = cost("aten::convolution_backward", [out, weight], [x], spec)
     for_weight = cost("aten::convolution_backward", [out, x], [weight], spec)

@@ -238,10 +238,8 @@ def test_optimizers_group_tensors_of_a_device_unless_told_not_to(
 
 def test_data_parallel_takes_inputs_to_its_module() -> None:
     layer, x = torch.nn.Linear(2, 2), torch.ones(3, 2)
-    alone = torch.nn.DataParallel(layer)
-    wanted = layer(x)
-    assert alone(x).tolist() == wanted.tolist()
-    assert alone.cuda()(x).device == CUDA
+    alone, wanted = torch.nn.DataParallel(layer), layer(x)
+    assert (alone(x).tolist(), alone.cuda()(x).device) == (wanted.tolist(), CUDA)
     assert [*alone.state_dict()] == ["module.weight", "module.bias"]
     with pytest.raises(NotImplementedError, match="one process"):
         torch.nn.parallel.DistributedDataParallel(layer)

@@ -97,8 +97,7 @@ def test_replayed_on_another_stream() -> None:
 def _steps(make: Callable[[], Any], shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
     """Outputs and gradients of three batches: replayed, and one by one."""
     torch.manual_seed(0)
-    model = make()
-    params = []
+    model, params = make(), []
     if isinstance(model, nn.Module):
         model.to("cuda")
         params = list(model.parameters())
@@ -224,8 +223,7 @@ def test_gradients_can_be_accumulated() -> None:
 def test_streams_forked_and_joined_in_a_capture() -> None:
     x, graph, side = torch.ones(4, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
     with cuda.graph(graph):
-        main = cuda.current_stream()
-        y = x * 2
+        main, y = cuda.current_stream(), x * 2
         side.wait_stream(main)
         with cuda.stream(side):
             z = y + 1

@@ -93,8 +93,7 @@ class TestChecker:
 def _found(program: Callable[[ActivityLog], Any]) -> list[Any]:
     """The hazards of a program. What it returns is kept: memory that is free is not a hazard."""
     with recording() as log:
-        kept = program(log)
-        found = hazards(log.work)
+        kept, found = program(log), hazards(log.work)
     del kept
     return found
 

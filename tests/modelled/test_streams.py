@@ -64,8 +64,7 @@ class TestCurrent:
         here, there = Stream(0), Stream("cuda:1")
         assert there.device == torch.device("cuda", 1)
         with cuda.stream(here), cuda.stream(there):
-            assert cuda.current_device() == 1
-            assert cuda.current_stream() == there
+            assert (cuda.current_device(), cuda.current_stream()) == (1, there)
             assert cuda.current_stream(0) == here
             assert torch.ones(1, device="cuda").device == torch.device("cuda:1")
         assert cuda.current_device() == 0
@@ -79,8 +78,7 @@ class TestCurrent:
 
     def test_device_contexts(self) -> None:
         with cuda.device(1):
-            assert cuda.current_device() == 1
-            assert torch.zeros(1).cuda().device.index == 1
+            assert (cuda.current_device(), torch.zeros(1).cuda().device.index) == (1, 1)
             with cuda.device("cuda:0"):
                 assert cuda.current_device() == 0
             with cuda.device_of(torch.zeros(1)), cuda.device(None):

@@ -29,8 +29,7 @@ def _model() -> Any:
 
 def _train(device: str, make: Callable[[Any], Any], steps: int = 5) -> list[Any]:
     model = _model().to(device)
-    optimizer = make(model.parameters())
-    found = []
+    optimizer, found = make(model.parameters()), []
     for _ in range(steps):
         x, y = torch.randn(8, 6).to(device), torch.randint(0, 3, (8,)).to(device)
         optimizer.zero_grad()
@@ -156,8 +155,7 @@ class TestHooks:
         y = x * 2
         y.register_hook(hook)
         (y * 3).sum().backward()
-        assert host.device == torch.device("cpu")
-        assert host.tolist() == [3, 3, 3]
+        assert (host.device, host.tolist()) == (torch.device("cpu"), [3, 3, 3])
 
 
 VIEWS = calls("""

@@ -26,8 +26,7 @@ def searched(t, options):
     x, y, w = params = [t.tensor(v, dtype=t.float64).requires_grad_() for v in values]
     unused = t.zeros(2, dtype=t.float64).requires_grad_()
     params = [*params, z, unused]
-    optimizer = t.optim.LBFGS(params, **options)
-    losses = []
+    optimizer, losses = t.optim.LBFGS(params, **options), []
 
     def closure():
         optimizer.zero_grad()
@@ -73,8 +72,7 @@ def averaged(t, name):
     x, y = (t.tensor(rng.standard_normal((40, n))) for n in (3, 1))
     mean = eval(AVERAGES[name], {"s": s, "m": net})  # noqa: S307
     optimizer = t.optim.SGD(net.parameters(), lr=0.1)
-    scheduler = s.SWALR(optimizer, swa_lr=0.02, anneal_epochs=4)
-    losses = []
+    scheduler, losses = s.SWALR(optimizer, swa_lr=0.02, anneal_epochs=4), []
     for step in range(9):
         optimizer.zero_grad()
         loss = ((net(x) - y) ** 2).mean()

@@ -29,8 +29,7 @@ def several_backwards(torch, ck, reentrant):
         calls.append(1)
         return a.sin().exp()
 
-    out = ck.checkpoint(f, x, use_reentrant=reentrant).sum()
-    counts = []
+    out, counts = ck.checkpoint(f, x, use_reentrant=reentrant).sum(), []
     for keep in (True, True, False):
         out.backward(retain_graph=keep)
         counts.append(len(calls))

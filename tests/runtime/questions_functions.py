@@ -68,8 +68,7 @@ def gradients_of_functions(lib):
 
 
 def batches_of_functions(lib):
-    func, t = lib.func, _tensors(lib)
-    vmap = lib.vmap
+    func, t, vmap = lib.func, _tensors(lib), lib.vmap
     x, y = t(5, 3), t(5, 3)
     yield vmap(lib.dot)(x, y), vmap(lambda a, b: a * b, in_dims=(0, None))(x, y[0])
     yield vmap(lambda a: (a.sum(), a * 2), out_dims=(0, 1))(x)

@@ -297,8 +297,7 @@ def streams(lib):
 
 def shares_of_samples(lib):
     data = lib.utils.data
-    rows = data.TensorDataset(lib.arange(5))
-    sampled = []
+    rows, sampled = data.TensorDataset(lib.arange(5)), []
     for rank in range(3):
         for drop in (False, True):
             options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}

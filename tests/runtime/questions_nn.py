@@ -94,8 +94,7 @@ IN_PLACE = ["ReLU(True)", "SiLU(True)", "LeakyReLU(inplace=True)", "ELU(1.0, Tru
 
 def in_place(lib, text):
     """Whether an activation writes to its input, and what it and the gradient are."""
-    module = eval("nn." + text, {"nn": lib.nn})
-    x = lib.tensor(X24, requires_grad=True)
+    module, x = eval("nn." + text, {"nn": lib.nn}), lib.tensor(X24, requires_grad=True)
     y = x * 2
     out = module(y)
     out.sum().backward()
@@ -236,8 +235,7 @@ def hooks(lib):
         def forward(self, x, n=1, *, flag=None):
             return x * n, n
 
-    m = Two()
-    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    m, x = Two(), lib.tensor([1.0, 2.0], requires_grad=True)
     handles = [
         m.register_forward_pre_hook(lambda mod, a: seen.append(("pre", len(a)))),
         m.register_forward_pre_hook(lambda mod, a: (a[0] * 2, 3), prepend=True),

@@ -77,8 +77,7 @@ def _answers(torch, out, leaves):
             tensors.append(each)
         elif isinstance(each, (list, tuple)):
             stack += list(each)[::-1]
-    stream = np.random.default_rng(4)
-    loss = 0
+    stream, loss = np.random.default_rng(4), 0
     for t in tensors:
         if t.requires_grad:
             loss = (
@@ -97,8 +96,7 @@ def recurrent(torch, question):
     torch.set_default_dtype(torch.float64)
     try:
         model = _filled(eval(code, {"nn": torch.nn}))  # noqa: S307
-        stream = np.random.default_rng(5)
-        cell = "Cell" in code
+        stream, cell = np.random.default_rng(5), "Cell" in code
         shape = (2, 3) if cell else (5, 2, 3)
         x = torch.tensor(stream.standard_normal(shape)).requires_grad_()
         if how == "alone":

@@ -301,8 +301,7 @@ def run(torch, sample):
     weight = torch.tensor(np.cos(np.arange(out.numel())).reshape(tuple(out.shape)))
     more = {"materialize_grads": True}
     grads = torch.autograd.grad((out * weight).sum(), tensors, create_graph=True, **more)
-    results = [out, *grads]
-    total = sum((g * g).sum() for g in grads)
+    results, total = [out, *grads], sum((g * g).sum() for g in grads)
     if sample.twice and total.requires_grad:
         results += torch.autograd.grad(total, tensors, **more)
     return [result.numpy(force=True) for result in results]
@@ -319,8 +318,7 @@ def run_complex(torch, sample):
     weight = torch.tensor(np.exp(1j * np.arange(out.numel())).reshape(tuple(out.shape)))
     more = {"materialize_grads": True}
     grads = torch.autograd.grad((out * weight).real.sum(), tensors, create_graph=True, **more)
-    results = [out, *grads]
-    length = sum((g * g.conj()).real.sum() for g in grads)
+    results, length = [out, *grads], sum((g * g.conj()).real.sum() for g in grads)
     if sample.twice and length.requires_grad:
         results += torch.autograd.grad(length, tensors, **more)
     return [result.detach().resolve_conj().numpy() for result in results]

@@ -34,8 +34,7 @@ def accumulates(torch):
 
 def graph_shape(torch):
     x = leaf(torch, 1.0, 2.0)
-    y = (x * 2).exp().sum()
-    names = []
+    y, names = (x * 2).exp().sum(), []
     node = y.grad_fn
     while node is not None:
         names.append(node.name().split("::")[-1])
@@ -44,8 +43,7 @@ def graph_shape(torch):
 
 
 def linear_graph(torch):
-    w = torch.ones(3, 2, requires_grad=True)
-    b = torch.zeros(3, requires_grad=True)
+    w, b = torch.ones(3, 2, requires_grad=True), torch.zeros(3, requires_grad=True)
     y = torch.nn.functional.linear(torch.ones(4, 2), w, b)
     return (
         y.grad_fn.name(),
@@ -67,8 +65,7 @@ def second_backward(torch):
 
 def higher_order(torch):
     x = leaf(torch, 0.5, 2.0)
-    y = (x.tanh() * x.exp()).sum()
-    found = []
+    y, found = (x.tanh() * x.exp()).sum(), []
     for _ in range(4):
         (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         found.append(y.tolist())
@@ -156,16 +153,14 @@ def gradients_are_not_shared(torch):
 
 
 def given_gradient_is_not_taken(torch):
-    x = leaf(torch, 1.0)
-    g = torch.ones(1, dtype=torch.float64)
+    x, g = leaf(torch, 1.0), torch.ones(1, dtype=torch.float64)
     (x + 0).backward(g)
     x.grad.mul_(5)
     return g.tolist()
 
 
 def hook_order(torch):
-    seen = []
-    x = leaf(torch, 1.0)
+    seen, x = [], leaf(torch, 1.0)
     h = x * 2
     h.retain_grad()
     h.register_hook(lambda g: seen.append(("h1", g.tolist())) or g * 2)
@@ -179,8 +174,7 @@ def hook_order(torch):
 
 
 def hooks_can_be_removed(torch):
-    seen = []
-    x = leaf(torch, 1.0)
+    seen, x = [], leaf(torch, 1.0)
     handle = x.register_hook(lambda g: seen.append("a"))
     x.register_hook(lambda g: seen.append("b"))
     (x * 2).sum().backward()
@@ -228,9 +222,7 @@ def version_error(torch):
 
 def versions_count(torch):
     x = torch.zeros(3)
-    v = x[1:]
-    d = x.detach()
-    start = x._version
+    v, d, start = x[1:], x.detach(), x._version
     v.add_(1)
     x.mul_(2)
     d.add_(1)

@@ -20,8 +20,7 @@ def inplace_on_non_leaf(torch):
 def inplace_on_view(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 2
-    v = y[1:]
-    w = y[:2]
+    v, w = y[1:], y[:2]
     v.mul_(10)
     v += x[0]
     (y * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).sum().backward(retain_graph=True)
@@ -32,8 +31,7 @@ def inplace_on_view(torch):
 
 
 def inplace_on_view_of_plain_base(torch):
-    x = leaf(torch, 5.0)
-    base = torch.zeros(3, dtype=torch.float64)
+    x, base = leaf(torch, 5.0), torch.zeros(3, dtype=torch.float64)
     before = base[:2]
     base[1] = x[0] * 2
     base[2:].copy_(x)
@@ -42,8 +40,7 @@ def inplace_on_view_of_plain_base(torch):
 
 
 def assignment(torch):
-    x = torch.zeros(3, 4, dtype=torch.float64)
-    w = leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    x, w = torch.zeros(3, 4, dtype=torch.float64), leaf(torch, 1.0, 2.0, 3.0, 4.0)
     y = x * 1
     y[1] = w * 2
     y[:, 0] = 7
@@ -187,8 +184,7 @@ def sequence_numbers(torch):
     x = leaf(torch, 1.0)
     a = x * 2
     b = a + 1
-    c = b.exp()
-    order = []
+    c, order = b.exp(), []
     for name, t in (("a", a), ("b", b), ("c", c)):
         t.register_hook(lambda g, name=name: order.append(name))
     (c + a).sum().backward()

@@ -45,8 +45,7 @@ def functions_with_gradients_that_fit(torch):
 
 
 def functions_without_parts(torch):
-    x = leaf(torch, 1.0)
-    none = function_of(torch, None, None)
+    x, none = leaf(torch, 1.0), function_of(torch, None, None)
     forward = function_of(torch, lambda ctx, a: a * 2, None)
     return (
         not_implemented(lambda: none.apply(x)),

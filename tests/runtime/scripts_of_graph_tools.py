@@ -18,8 +18,7 @@ def variables(torch):
 
 
 def gradients_of_edges(torch):
-    edge_of = torch.autograd.graph.get_gradient_edge
-    x = leaf(torch, 1.0, 2.0)
+    edge_of, x = torch.autograd.graph.get_gradient_edge, leaf(torch, 1.0, 2.0)
     y = x * 2
     edge, one = edge_of(y), torch.ones(2, dtype=torch.float64)
     found = [torch.autograd.grad((y * 3).sum(), edge)[0].tolist()]

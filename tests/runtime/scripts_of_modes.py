@@ -267,8 +267,7 @@ def views_of_what_was_made_in_inference_mode(torch):
     x = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     n = torch.ones(2, 3, dtype=torch.float64)
     with torch.inference_mode():
-        a = torch.ones(2, 3, dtype=torch.float64)
-        r = torch.ones(2, requires_grad=True)
+        a, r = torch.ones(2, 3, dtype=torch.float64), torch.ones(2, requires_grad=True)
         inside = [a.view(-1), x.view(-1), x[0], *x.split(1), *x.unbind(), n.t(), x.view(-1)[:2]]
         inside += [r, r.view(2, 1), x.detach(), (x * 2).t()]
     v, w, u, s, *_ = inside

@@ -34,8 +34,7 @@ def test_same_random_numbers_again(reentrant, drawn_before):
     expected = rt.rand(3).tolist()
     rt.manual_seed(5)
     out.sum().backward()
-    assert len(masks) == 2
-    assert masks[0].tolist() == masks[1].tolist()
+    assert (len(masks), masks[0].tolist()) == (2, masks[1].tolist())
     assert rt.rand(3).tolist() == expected  # the recomputation drew none of these
 
 
@@ -110,5 +109,4 @@ def test_recomputes_under_the_same_autocast(reentrant):
     with amp.autocast("cpu", dtype=rt.float16):
         out = rt_checkpoint.checkpoint(f, x, use_reentrant=reentrant)
     out.sum().backward()
-    assert seen == [rt.float16, rt.float16]
-    assert x.grad.dtype == rt.float32
+    assert (seen, x.grad.dtype) == ([rt.float16, rt.float16], rt.float32)

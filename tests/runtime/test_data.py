@@ -87,8 +87,7 @@ def test_random_split_is_a_partition():
 
 def test_concatenated_datasets():
     both = Numbers(3) + Numbers(2)
-    assert [both[n] for n in range(len(both))] == [0, 1, 2, 0, 1]
-    assert both[-1] == 1
+    assert ([both[n] for n in range(len(both))], both[-1]) == ([0, 1, 2, 0, 1], 1)
     with pytest.raises(ValueError, match="should not exceed"):
         both[-6]
     assert isinstance(both, ConcatDataset)

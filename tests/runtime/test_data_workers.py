@@ -241,8 +241,7 @@ def test_workers_know_who_they_are_and_draw_different_numbers():
         return list(DataLoader(range(4), 1, num_workers=2, collate_fn=where))
 
     a, b, *_ = found = draw(1)
-    assert [x[1:3] for x in found] == [(0, 2), (1, 2)] * 2
-    assert b[3] == a[3] + 1
+    assert ([x[1:3] for x in found], b[3]) == ([(0, 2), (1, 2)] * 2, a[3] + 1)
     assert os.getpid() not in {a[0], b[0]}
     assert a[4] != b[4]
     assert a[5] != b[5]

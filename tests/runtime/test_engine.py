@@ -129,8 +129,7 @@ def test_threads_each_have_their_own_sequence_numbers():
 
 
 def test_observers_see_the_composition():
-    seen = []
-    depth = [0]
+    seen, depth = [], [0]
 
     def enter(record):
         seen.append("  " * depth[0] + record.name)

@@ -46,8 +46,7 @@ def test_a_traceback_shows_the_line_of_a_backward():
     y.detach().add_(1)  # counts as a change of what was saved
     file = "<operator aten::mul backward>"
     (frame,) = [f for f in frames(product.sum().backward) if f.filename == file]
-    assert frame.name == "apply"
-    assert frame.line == "other = unpack_array(other, node)"
+    assert (frame.name, frame.line) == ("apply", "other = unpack_array(other, node)")
     assert node_source(TABLE["mul"]).splitlines()[frame.lineno - 1].strip() == frame.line
 
 

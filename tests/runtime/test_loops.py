@@ -54,8 +54,7 @@ def test_a_hook_on_a_leaf_registered_by_a_running_node():
         x.register_hook(lambda grad: seen.append(grad.tolist()) or grad * 10)
 
     (Calls.apply(x, register) * 3).sum().backward()
-    assert seen == [[3.0]]
-    assert x.grad.tolist() == [30.0]
+    assert (seen, x.grad.tolist()) == ([[3.0]], [30.0])
 
 
 @pytest.mark.usefixtures("loop")
@@ -69,14 +68,12 @@ def test_hooks_on_nodes_that_wait_registered_by_a_running_node():
         inner.grad_fn.register_hook(lambda after, before: (after[0] * 2, None))
 
     (branch + Calls.apply(inner, register)).sum().backward()
-    assert seen == [[8.0]]
-    assert x.grad.tolist() == [80.0]
+    assert (seen, x.grad.tolist()) == ([[8.0]], [80.0])
 
 
 @pytest.mark.usefixtures("loop")
 def test_an_observer_that_starts_and_ends_inside():
-    x, seen = rt.tensor([1.0], requires_grad=True), []
-    handles = []
+    x, seen, handles = rt.tensor([1.0], requires_grad=True), [], []
 
     def start():
         handles.append(rt.add_callback(lambda record: seen.append((record.scope, record.name))))
@@ -103,8 +100,7 @@ def test_an_error_after_the_change_names_its_node():
 
 @pytest.mark.usefixtures("loop")
 def test_nodes_run_in_the_order_of_their_numbers():
-    order = []
-    x = rt.tensor([1.0], requires_grad=True)
+    order, x = [], rt.tensor([1.0], requires_grad=True)
     first = Calls.apply(x, lambda: order.append("first"))
     second = Calls.apply(x, lambda: order.append("second"))
     third = Calls.apply(first, lambda: order.append("third"))

@@ -144,8 +144,7 @@ def test_conversion():
     assert m.double() is m
     assert m.weight is weight
     assert {p.dtype for p in m.parameters()} == {rt.float64}
-    assert weight.grad.dtype == rt.float64
-    assert m.running_mean.dtype == rt.float64
+    assert (weight.grad.dtype, m.running_mean.dtype) == (rt.float64, rt.float64)
     assert m.num_batches_tracked.dtype == rt.int64
     assert nn.Linear(2, 2, dtype=rt.float64).weight.dtype == rt.float64
     assert m.to("cpu").weight.dtype == rt.float64

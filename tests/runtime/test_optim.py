@@ -75,8 +75,7 @@ def test_autocast_decorates_and_casts_are_recorded():
     def f(a):
         return a.mm(a.t())
 
-    assert f(x).dtype == rt.float16
-    assert names_in(lambda: f(x)).count("aten::to") == 2
+    assert (f(x).dtype, names_in(lambda: f(x)).count("aten::to")) == (rt.float16, 2)
     f(x).sum().backward()
 
 
@@ -100,8 +99,7 @@ def test_on_a_device() -> None:
     rt.cuda.configure("a100")
     try:
         weight = rt.ones(3, device="cuda", requires_grad=True)
-        optimizer = rt.optim.SGD([weight], lr=0.5)
-        scaler = rt.cuda.amp.GradScaler()
+        optimizer, scaler = rt.optim.SGD([weight], lr=0.5), rt.cuda.amp.GradScaler()
         scaler.scale(weight.sum()).backward()
         scaler.step(optimizer)
         scaler.update()

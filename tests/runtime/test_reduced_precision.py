@@ -79,8 +79,7 @@ GRADIENTS = [c for c in RESULTS if not re.search("torch.tensor|tolist|sort|topk|
 
 
 def names(torch, kind):
-    dtype = getattr(torch, kind)
-    stream = np.random.default_rng(7)
+    dtype, stream = getattr(torch, kind), np.random.default_rng(7)
     x, y = (torch.tensor(a).to(dtype) for a in stream.standard_normal((2, 3, 3000)))
     given = {"torch": torch, "F": torch.nn.functional, "x": x, "y": y, "p": y.abs() + 0.5}
     given["w"] = torch.tensor(stream.standard_normal((3000, 4)) / 50).to(dtype)

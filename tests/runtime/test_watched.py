@@ -163,14 +163,12 @@ def test_a_decorated_function_is_a_range_at_each_call(seen):
     def halve(n: int) -> int:
         return n if n < 2 else halve(n // 2)
 
-    assert halve(4) == 1
-    assert seen == [("begin", "halve")] * 3 + [("end", "halve")] * 3
+    assert (halve(4), seen) == (1, [("begin", "halve")] * 3 + [("end", "halve")] * 3)
     assert halve.__name__ == "halve"
 
 
 def test_lists_of_tensors_have_sequence_numbers():
-    numbers = {}
-    x = rt.ones(2, requires_grad=True)
+    numbers, x = {}, rt.ones(2, requires_grad=True)
     with add_callback(lambda record: numbers.update({record.name: record.sequence_nr})):
         rt.cat([x, x]).sum().backward()
     assert numbers["aten::cat"] == numbers["CatBackward0"] >= 0
