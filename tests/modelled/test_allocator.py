@@ -69,13 +69,19 @@ def test_statistics_by_name() -> None:
     del x
 
 
-def test_is_used_again() -> None:
+def test_is_used_again_on_its_stream() -> None:
     with recording() as log:
         for _ in range(3):
             _bytes(100 * KIB)
     given = [m.address for m in log.memory if m.nbytes > 0]
     assert (len(given), len(set(given))) == (3, 1)
     assert [c.name for c in log.calls].count("cudaMalloc") == 1
+    with recording() as log:
+        _bytes(100 * KIB)
+        with cuda.stream(cuda.Stream()):
+            _bytes(100 * KIB)
+    assert len({m.address for m in log.memory if m.nbytes > 0}) == 2
+    assert cuda.memory_reserved() == 4 * MIB
 
 
 def test_neighbours_are_joined() -> None:
@@ -86,15 +92,6 @@ def test_neighbours_are_joined() -> None:
     x, y = _bytes(MIB), _bytes(MIB)
     assert cuda.memory_reserved() == 2 * MIB
     del x, y
-
-
-def test_another_stream_has_memory_of_its_own() -> None:
-    with recording() as log:
-        _bytes(100 * KIB)
-        with cuda.stream(cuda.Stream()):
-            _bytes(100 * KIB)
-    assert len({m.address for m in log.memory if m.nbytes > 0}) == 2
-    assert cuda.memory_reserved() == 4 * MIB
 
 
 def test_a_view_keeps_it_all() -> None:

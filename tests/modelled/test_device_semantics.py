@@ -164,11 +164,6 @@ class TestTo:
         assert [each.device for each in (x, y, z)] == [CPU, FIRST, SECOND]
 
 
-def test_a_devices_tensor_is_not_pinned() -> None:
-    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
-        _there().pin_memory()
-
-
 @pytest.mark.parametrize("pins", [True, False])
 def test_batches_are_pinned_if_asked_for(pins: bool) -> None:
     data = [(torch.ones(2) * n, n) for n in range(6)]
@@ -221,14 +216,6 @@ class TestModules:
         assert number_of(there.weight) != number_of(one.weight)
 
 
-def test_deepcopy() -> None:
-    x = torch.ones(3, device="cuda:1", requires_grad=True)
-    (x * 2).sum().backward()
-    y = copy.deepcopy(x)
-    assert (y.device, y.grad.device, y.requires_grad) == (SECOND, SECOND, True)
-    assert number_of(x) != number_of(y)
-
-
 def test_views_share_memory() -> None:
     x = torch.zeros(4, 6, device="cuda")
     views = [x[1], x.t(), x.view(-1), x[:, ::2], x.detach(), x.reshape(2, 12), x.unsqueeze(0)]
@@ -242,20 +229,22 @@ def test_views_share_memory() -> None:
     assert cuda.memory_allocated() == before
 
 
-def test_in_place_keeps_the_memory() -> None:
+def test_memory_is_kept_or_copied() -> None:
     x = torch.ones(3, device="cuda:1")
     number = number_of(x)
     x += 1
     x.mul_(2).clamp_(max=3).sqrt_()
     x[0] = 7
     assert (number_of(x), x.device) == (number, SECOND)
-
-
-def test_inference_mode() -> None:
     with torch.inference_mode():
         x = torch.ones(3, device="cuda:1") * 2
         assert (x.is_inference(), x.device) == (True, SECOND)
         assert x[1:].cpu().tolist() == [2, 2]
+    x = torch.ones(3, device="cuda:1", requires_grad=True)
+    (x * 2).sum().backward()
+    y = copy.deepcopy(x)
+    assert (y.device, y.grad.device, y.requires_grad) == (SECOND, SECOND, True)
+    assert number_of(x) != number_of(y)
 
 
 def test_without_devices() -> None:
@@ -265,8 +254,10 @@ def test_without_devices() -> None:
         torch.ones(1).cuda()
 
 
-def test_devices_cannot_be_changed_under_tensors() -> None:
+def test_what_tensors_of_devices_forbid() -> None:
     x = _there()
     with pytest.raises(RuntimeError, match="tensors are on the devices already"):
         cuda.configure("a100")
     assert (x + 1).sum().item() == 12
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        _there().pin_memory()

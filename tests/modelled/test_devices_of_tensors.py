@@ -73,16 +73,6 @@ def test_a_result_is_on_the_device(code: str) -> None:
     assert all(x.is_cuda for x in (found if isinstance(found, tuple) else (found,)))
 
 
-def test_the_gradient_of_ctc_is_on_the_device() -> None:
-    logits = torch.zeros(4, 1, 3, device="cuda", requires_grad=True)
-    labels, sizes = torch.tensor([[1]]), (torch.tensor([4]), torch.tensor([1]))
-    F.ctc_loss(logits.log_softmax(-1), labels.cuda(), *sizes).backward()
-    plain = torch.zeros(4, 1, 3, requires_grad=True)
-    F.ctc_loss(plain.log_softmax(-1), labels, *sizes).backward()
-    assert logits.grad.is_cuda
-    assert logits.grad.tolist() == plain.grad.tolist()
-
-
 @pytest.mark.parametrize("where", ["cpu", "cuda:0"])
 def test_a_number_of_another_device_fills(where: str) -> None:
     number = torch.tensor(3.0, device="cuda:1", requires_grad=True)
@@ -135,22 +125,34 @@ class _Two(torch.autograd.Function):
         return first * 2 + second * 3
 
 
-def test_zeros_for_a_gradient_that_did_not_come() -> None:
+def test_gradients_are_there() -> None:
     x = torch.ones(3, device="cuda", requires_grad=True)
     _Two.apply(x)[1].sum().backward()
     assert x.grad.tolist() == [3.0] * 3
-
-
-def test_a_gradient_that_is_assigned_has_to_be_there() -> None:
     x = torch.ones(3, device="cuda", requires_grad=True)
     with pytest.raises(RuntimeError, match="device type 'cpu' to a tensor with device type 'cuda'"):
         x.grad = torch.ones(3)
     x.grad = torch.ones(3, device="cuda")
+    logits = torch.zeros(4, 1, 3, device="cuda", requires_grad=True)
+    labels, sizes = torch.tensor([[1]]), (torch.tensor([4]), torch.tensor([1]))
+    F.ctc_loss(logits.log_softmax(-1), labels.cuda(), *sizes).backward()
+    plain = torch.zeros(4, 1, 3, requires_grad=True)
+    F.ctc_loss(plain.log_softmax(-1), labels, *sizes).backward()
+    assert logits.grad.is_cuda
+    assert logits.grad.tolist() == plain.grad.tolist()
 
 
-def test_a_copy_is_where_the_tensor_is() -> None:
+def test_copies_pickles_and_autocast() -> None:
     assert torch.tensor(torch.ones(3, device="cuda")).device == CUDA
     assert torch.tensor(torch.ones(3, device="cuda"), device="cpu").device == torch.device("cpu")
+    model = torch.nn.Linear(2, 2).cuda()
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert again.weight.tolist() == model.weight.tolist()
+    x = torch.ones(8, 8, device="cuda")
+    with torch.autocast("cuda"):
+        assert (x @ x).dtype == torch.float16
+        assert (torch.ones(8, 8) @ torch.ones(8, 8)).dtype == torch.float32
+    assert (x @ x).dtype == torch.float32
 
 
 def _again(x: Any, **how: Any) -> Any:
@@ -207,20 +209,6 @@ def test_a_tensor_of_a_device_that_is_not_here_is_told() -> None:
     assert torch.load(file, map_location="cpu").tolist() == [1, 1]
     with pytest.raises(RuntimeError, match=r"^Attempting to deserialize object on a CUDA"):
         torch.load(file)
-
-
-def test_pickle_brings_the_numbers() -> None:
-    model = torch.nn.Linear(2, 2).cuda()
-    again = pickle.loads(pickle.dumps(model))  # noqa: S301
-    assert again.weight.tolist() == model.weight.tolist()
-
-
-def test_autocast_computes_in_half() -> None:
-    x = torch.ones(8, 8, device="cuda")
-    with torch.autocast("cuda"):
-        assert (x @ x).dtype == torch.float16
-        assert (torch.ones(8, 8) @ torch.ones(8, 8)).dtype == torch.float32
-    assert (x @ x).dtype == torch.float32
 
 
 @pytest.mark.parametrize(("device", "together"), [("cpu", False), ("cuda", True)])

@@ -37,6 +37,12 @@ def test_results_follow_the_static_input() -> None:
         expected = (torch.full((4, 6), n / 4) * 2).exp()
         np.testing.assert_array_equal(_numpy(y), _numpy(expected))
         np.testing.assert_array_equal(_numpy(z), _numpy(expected.sum(0) + 1))
+    x, graph, side = torch.ones(4, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
+    with cuda.graph(graph):
+        x + 1
+    with recording() as log, cuda.stream(side):
+        graph.replay()
+    assert {w.stream for w in kernels(log)} == {side.number}
 
 
 def test_a_replay_is_one_launch() -> None:
@@ -70,28 +76,6 @@ def test_the_host_goes_on() -> None:
         y.sum().item()
         assert clock.now_ns() >= kernels(log)[-1].end_ns
     assert hazards(log.work) == []
-
-
-def test_a_capture_changes_nothing() -> None:
-    x, graph = torch.ones(3, device="cuda"), cuda.CUDAGraph()
-    with cuda.graph(graph):
-        x.add_(1)
-        x[0].mul_(5)
-        x[1] = 7
-    assert x.tolist() == [1, 1, 1]
-    graph.replay()
-    assert x.tolist() == [10, 7, 2]
-    graph.replay()
-    assert x.tolist() == [55, 7, 3]
-
-
-def test_replayed_on_another_stream() -> None:
-    x, graph, side = torch.ones(4, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
-    with cuda.graph(graph):
-        x + 1
-    with recording() as log, cuda.stream(side):
-        graph.replay()
-    assert {w.stream for w in kernels(log)} == {side.number}
 
 
 def _steps(make: Callable[[], Any], shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
@@ -207,7 +191,7 @@ def test_a_whole_step_with_an_optimizer() -> None:
     assert_same(train(True), train(False))
 
 
-def test_gradients_can_be_accumulated() -> None:
+def test_a_capture_changes_nothing_and_replays_accumulate() -> None:
     """With static gradients that are there before the capture, a replay adds to them."""
     x = torch.ones(3, device="cuda", requires_grad=True)
     x.grad = torch.zeros(3, device="cuda")
@@ -218,6 +202,16 @@ def test_gradients_can_be_accumulated() -> None:
     for n in range(1, 4):
         graph.replay()
         assert x.grad.tolist() == [2.0 * n] * 3
+    x, graph = torch.ones(3, device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        x.add_(1)
+        x[0].mul_(5)
+        x[1] = 7
+    assert x.tolist() == [1, 1, 1]
+    graph.replay()
+    assert x.tolist() == [10, 7, 2]
+    graph.replay()
+    assert x.tolist() == [55, 7, 3]
 
 
 def test_streams_forked_and_joined_in_a_capture() -> None:
@@ -264,9 +258,6 @@ def test_a_capture_begins_on_a_stream_of_its_own_and_ends_once() -> None:
         cuda.CUDAGraph().capture_begin()
     with pytest.raises(RuntimeError, match="capture_begin"):
         cuda.CUDAGraph().capture_end()
-
-
-def test_reset_gives_memory_back() -> None:
     x, graph = torch.ones(1 << 18, device="cuda"), cuda.CUDAGraph()
     with cuda.graph(graph):
         x + 1

@@ -72,7 +72,6 @@ class TestChecker:
         records = [_work(0, 99, (), (1,)), _work(10, 20, (), (1,)), _work(30, 40, (1,), ())]
         assert [h.kind for h in hazards(records)] == ["write after write", "read after write"]
 
-    def test_reads_a_trace_in_the_order_of_launches(self) -> None:
         def event(ts: float, dur: float, number: int, **memory: Any) -> dict[str, Any]:
             args = {"correlation": number, **memory}
             return {"cat": "kernel", "name": f"k{number}", "ts": ts, "dur": dur, "args": args}

@@ -67,12 +67,16 @@ def test_names_are_those_of_the_architecture(key: str, dtype: str, tf32: bool, p
     assert _named("aten::mm", dtype, find_spec(key), tf32).startswith(part)
 
 
-def test_a_layout_is_told_as_cublas_tells_it() -> None:
+def test_names_tell_the_layout() -> None:
     """A linear layer multiplies by a transposed weight; cuBLAS has columns first, and says tn."""
     spec = find_spec("v100")
     assert _named("aten::mm", "float32", spec, False).endswith("_tn")
     assert _named("aten::addmm", "float32", spec, False).endswith("_nn")
     assert _named("aten::bmm", "float32", spec, False).endswith("_nt")
+    spec, x = find_spec("a100"), Operand((64, 64), "float32")
+    for other in (Operand((64,), "float32"), x._replace(contiguous=False)):
+        name = cost("aten::add", [x, other], [x], spec)[0].name
+        assert "::elementwise_kernel<128, 2" in name
 
 
 @pytest.mark.parametrize(
@@ -89,10 +93,3 @@ def test_a_layout_is_told_as_cublas_tells_it() -> None:
 def test_other_names_are_aten_s(op: str, part: str) -> None:
     x = Operand((64, 64), "float32")
     assert part in cost(op, [x, x], [x], find_spec("a100"))[0].name
-
-
-def test_a_broadcast_or_turned_operand_is_no_vectorized_kernel() -> None:
-    spec, x = find_spec("a100"), Operand((64, 64), "float32")
-    for other in (Operand((64,), "float32"), x._replace(contiguous=False)):
-        name = cost("aten::add", [x, other], [x], spec)[0].name
-        assert "::elementwise_kernel<128, 2" in name

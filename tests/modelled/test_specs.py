@@ -32,15 +32,11 @@ def test_an_unknown_device_is_told_what_there_is() -> None:
     message = str(raised.value)
     assert "\n" not in message
     assert {"a100", *SPECS} <= set(message.replace(",", "").split())
+    assert len({*SPECS.values()}) == len(SPECS)
 
 
 @EVERY
-def test_a_key_leads_to_its_device(spec: DeviceSpec) -> None:
-    assert find_spec(spec.key) is SPECS[spec.key] is spec
-
-
-@EVERY
-def test_figures_are_there_and_of_the_right_size(spec: DeviceSpec) -> None:
+def test_figures_are_of_the_right_size_and_have_a_source(spec: DeviceSpec) -> None:
     for each in fields(spec):
         value = getattr(spec, each.name)
         if isinstance(value, (int, float)) and not each.name.startswith("tensor_"):
@@ -48,10 +44,7 @@ def test_figures_are_there_and_of_the_right_size(spec: DeviceSpec) -> None:
     assert 1e11 < spec.memory_bytes_per_s < 1e13
     assert 1e9 < spec.pageable_bytes_per_s < spec.pinned_bytes_per_s < spec.memory_bytes_per_s
     assert 1e12 < spec.float32_flops_per_s < 1e14
-
-
-@EVERY
-def test_every_figure_has_a_source(spec: DeviceSpec) -> None:
+    assert find_spec(spec.key) is SPECS[spec.key] is spec
     patterns = [pattern for key in spec.sources for pattern in key.split(", ")]
     for each in fields(spec):
         if each.name not in ("key", "name", "sources"):
@@ -60,26 +53,17 @@ def test_every_figure_has_a_source(spec: DeviceSpec) -> None:
 
 
 @EVERY
-def test_tensor_cores_are_as_old_as_their_dtypes(spec: DeviceSpec) -> None:
+def test_figures_fit_the_age_the_cores_and_the_clock(spec: DeviceSpec) -> None:
     """TF32 and bfloat16 came with 8.0, eight bits with 8.9."""
     assert spec.has_tf32 == (spec.compute >= (8, 0))
     assert bool(spec.tensor_bfloat16_flops_per_s) == (spec.compute >= (8, 0))
     assert bool(spec.tensor_float8_flops_per_s) == (spec.compute >= (8, 9))
     assert spec.tensor_float16_flops_per_s > spec.float32_flops_per_s
-
-
-@EVERY
-def test_float32_is_what_cores_and_clock_make(spec: DeviceSpec) -> None:
-    """64 or 128 cores an SM, two operations a cycle, within the rounding of data sheets."""
     if spec.key == "generic":
         return
     cores = 64 if spec.compute in ((7, 0), (7, 5), (8, 0)) else 128
     made = 2 * cores * spec.sm_count * spec.clock_hz
     assert made == pytest.approx(spec.float32_flops_per_s, rel=0.1)
-
-
-def test_a_device_can_key_what_is_cached() -> None:
-    assert len({*SPECS.values()}) == len(SPECS)
 
 
 def _documented() -> dict[str, dict[str, str]]:

@@ -24,12 +24,17 @@ torch.ones(1).to('cuda:2'); torch.ones(1).cuda(2)
 
 
 class TestCurrent:
-    def test_default_stream(self) -> None:
+    def test_work_goes_there(self) -> None:
         assert cuda.current_stream() == cuda.default_stream()
         with recording() as log:
             torch.ones(3, device="cuda") + 1
             torch.ones(3, device="cuda:1") + 1
         assert {place_of(w) for w in log.work} == {(0, 7), (1, 7)}
+        side, x = Stream(), slow()
+        with recording() as log, cuda.stream(side):
+            x + 1
+        (work,) = kernels(log)
+        assert place_of(work) == (0, side.number)
 
     def test_a_context_nests_and_restores(self) -> None:
         default, first, second = cuda.default_stream(), Stream(), Stream()
@@ -44,20 +49,10 @@ class TestCurrent:
         with pytest.raises(ZeroDivisionError), cuda.stream(first):
             raise ZeroDivisionError
         assert cuda.current_stream() == default
-
-    def test_a_context_can_be_entered_again(self) -> None:
-        first = Stream()
         context = cuda.stream(first)
         with context, context:
             assert cuda.current_stream() == first
         assert cuda.current_stream() == cuda.default_stream()
-
-    def test_work_goes_there(self) -> None:
-        side, x = Stream(), slow()
-        with recording() as log, cuda.stream(side):
-            x + 1
-        (work,) = kernels(log)
-        assert place_of(work) == (0, side.number)
 
     def test_a_stream_of_another_device(self) -> None:
         """Its device is the current one inside; the other devices' streams stay what they are."""
@@ -68,8 +63,6 @@ class TestCurrent:
             assert cuda.current_stream(0) == here
             assert torch.ones(1, device="cuda").device == torch.device("cuda:1")
         assert cuda.current_device() == 0
-
-    def test_set_stream(self) -> None:
         side = Stream("cuda:1")
         cuda.set_stream(side)
         assert cuda.current_stream("cuda:1") == side
@@ -171,8 +164,6 @@ class TestOrder:
         assert not event.query()
         other.wait_event(event)
         assert not other.query()
-
-    def test_an_event_that_was_not_recorded_is_no_wait(self) -> None:
         event, side = Event(), Stream()
         assert event.query()
         side.wait_event(event)
@@ -204,6 +195,11 @@ class TestQueries:
         event.synchronize()
         assert event.query()
         assert cuda.current_stream().query()
+        x @ x
+        cuda.synchronize("cuda:1")
+        assert not cuda.current_stream().query()
+        cuda.synchronize(0)
+        assert cuda.current_stream().query()
 
     @pytest.mark.parametrize("how", ["stream", "device", "event"])
     def test_the_host_waits(self, how: str) -> None:
@@ -225,14 +221,6 @@ class TestQueries:
         (sync,) = [w for w in log.work if w.kind == "cuda_sync"]
         assert sync.correlation == call.correlation
 
-    def test_synchronize_is_of_one_device(self) -> None:
-        x = long()
-        x @ x
-        cuda.synchronize("cuda:1")
-        assert not cuda.current_stream().query()
-        cuda.synchronize(0)
-        assert cuda.current_stream().query()
-
 
 class TestElapsed:
     def test_is_the_time_between(self) -> None:
@@ -247,31 +235,23 @@ class TestElapsed:
         span = (work[-1].end_ns - work[0].start_ns) / 1e6
         assert start.elapsed_time(end) == pytest.approx(span, abs=1e-9)
         assert end.elapsed_time(start) == -start.elapsed_time(end)
-
-    def test_nothing_between_takes_no_time_of_the_device(self) -> None:
-        start, end = Event(enable_timing=True), Event(enable_timing=True)
         start.record()
         end.record()
         end.synchronize()
         assert 0 <= start.elapsed_time(end) < 0.05  # ms: the host's two calls
 
-    def test_without_timing(self) -> None:
-        start, end = Event(), Event(enable_timing=True)
-        start.record()
-        end.record()
-        with pytest.raises(ValueError, match="enable_timing=True"):
-            start.elapsed_time(end)
-
-    def test_before_it_is_recorded(self) -> None:
+    def test_needs_two_times(self) -> None:
+        """What is not recorded, has not happened, or was recorded without timing has none."""
         start, end = Event(enable_timing=True), Event(enable_timing=True)
         start.record()
         with pytest.raises(RuntimeError, match="must be recorded before calculating"):
             start.elapsed_time(end)
-
-    def test_before_it_has_happened(self) -> None:
-        x, start, end = long(), Event(enable_timing=True), Event(enable_timing=True)
-        start.record()
+        x = long()
         x @ x
         end.record()
         with pytest.raises(RuntimeError, match="must be completed before calculating"):
             start.elapsed_time(end)
+        untimed = Event()
+        untimed.record()
+        with pytest.raises(ValueError, match="enable_timing=True"):
+            untimed.elapsed_time(end)

@@ -56,9 +56,6 @@ def test_lines_stay_when_the_cache_of_lines_is_checked():
     linecache.checkcache()
     assert linecache.getline("<operator aten::add.to>", 1) == "def add_to(input, other):\n"
     assert inspect.getsource(rt.Tensor.__add__).splitlines()[0] == "def add_to(input, other):"
-
-
-def test_each_row_has_a_file_of_its_own():
     files = [op.file() for op in TABLE.values()]
     assert len(set(files)) == len(files)
     assert all(file.startswith("<operator aten::") for file in files)
@@ -141,9 +138,6 @@ def test_show_lists_all_operators():
     names = show().stdout.split()
     assert names == sorted(set(names))
     assert {"mul", "mul_", "add.to", "div", "cross_entropy"} <= set(names)
-
-
-def test_an_unknown_operator_is_one_line():
     ended = show("mull")
     assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()
