@@ -78,27 +78,36 @@ def test_samplers_draw_what_they_promise():
             list(WeightedRandomSampler(weights, 2, replacement=False))
 
 
-def test_random_split_is_a_partition():
+def test_datasets_are_concatenated_and_split():
+    both = Numbers(3) + Numbers(2)
+    assert ([both[n] for n in range(len(both))], both[-1]) == ([0, 1, 2, 0, 1], 1)
+    with pytest.raises(ValueError, match="should not exceed"):
+        both[-6]
+    assert isinstance(both, ConcatDataset)
     parts = random_split(range(10), [0.5, 0.3, 0.2])
     assert sorted(x for part in parts for x in part) == list(range(10))
     again = [random_split(range(9), [4, 5], rt.Generator().manual_seed(1)) for _ in range(2)]
     assert [list(s) for s in again[0]] == [list(s) for s in again[1]]
 
 
-def test_concatenated_datasets():
-    both = Numbers(3) + Numbers(2)
-    assert ([both[n] for n in range(len(both))], both[-1]) == ([0, 1, 2, 0, 1], 1)
-    with pytest.raises(ValueError, match="should not exceed"):
-        both[-6]
-    assert isinstance(both, ConcatDataset)
-
-
-def test_a_dataset_may_fetch_a_batch_at_once():
+def test_datasets_that_fetch_at_once_or_grow_and_loaders_that_set_attributes_first():
     class Many(Numbers):
         def __getitems__(self, keys):
             return [-key for key in keys]
 
     assert values(DataLoader(Many(3), 2)) == [[0, -1], [-2]]
+    data = [1, 2]
+    loader = DataLoader(data, shuffle=True)
+    assert len(flat(loader)) == len(loader) == 2
+    data += [3, 4]
+    assert sorted(flat(loader)) == [1, 2, 3, 4]
+
+    class Own(DataLoader):
+        def __init__(self, dataset):
+            self.dataset = None
+            super().__init__(dataset, 2)
+
+    assert values(Own([1, 2, 3])) == [[1, 2], [3]]
 
 
 def test_gradients_pass_through_collation():
@@ -130,29 +139,9 @@ def test_each_fetch_is_a_named_range():
     assert ranges == [single] * 3 + [multi] * 3
 
 
-def test_nothing_to_fetch_ahead_is_an_error():
+def test_numbers_of_workers_that_are_refused_or_warned_of():
     with pytest.raises(AssertionError, match="must be greater than 0"):
         iter(DataLoader(range(4), num_workers=1, prefetch_factor=0))
-
-
-def test_a_subclass_may_set_its_attributes_first():
-    class Own(DataLoader):
-        def __init__(self, dataset):
-            self.dataset = None
-            super().__init__(dataset, 2)
-
-    assert values(Own([1, 2, 3])) == [[1, 2], [3]]
-
-
-def test_a_dataset_may_grow_between_epochs():
-    data = [1, 2]
-    loader = DataLoader(data, shuffle=True)
-    assert len(flat(loader)) == len(loader) == 2
-    data += [3, 4]
-    assert sorted(flat(loader)) == [1, 2, 3, 4]
-
-
-def test_more_workers_than_cpus_is_warned_of():
     with pytest.warns(UserWarning, match="will create 4096 worker processes"):
         DataLoader(range(4), num_workers=4096)
 

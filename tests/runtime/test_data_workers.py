@@ -95,13 +95,10 @@ def test_order_is_that_of_the_sampler(workers, prefetch):
     assert flat(loader) == list(range(20))
 
 
-def test_keys_and_batches_larger_than_a_pipe():
+def test_batches_are_larger_than_a_pipe_and_writable():
     size = 100_000
     loader = DataLoader(range(size), size // 2, num_workers=2, prefetch_factor=3)
     assert [len(batch) for batch in loader] == [size // 2] * 2
-
-
-def test_batches_are_writable():
     (batch,) = DataLoader(TensorDataset(rt.ones(2)), 2, num_workers=1)
     batch[0].add_(1)
     assert batch[0].tolist() == [2.0, 2.0]
@@ -227,6 +224,10 @@ def test_persistent_workers_serve_every_epoch():
     next(iter(loader))  # an epoch left early
     assert values(loader) == first == values(DataLoader(Numbers(), 3))
     assert pids == [process.pid for process, _, _ in loader._iterator._workers]
+    loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
+    first = values(loader)
+    assert sorted(x for batch in first for x in batch) == list(range(10))
+    assert values(loader) == first
 
 
 def where(samples):
@@ -250,23 +251,13 @@ def test_workers_know_who_they_are_and_draw_different_numbers():
     assert get_worker_info() is None
 
 
-def test_worker_init_fn_may_change_the_dataset():
+def test_workers_with_another_dataset_or_nothing_to_read():
     def init(worker_id):
         get_worker_info().dataset.size = 3
 
     found = flat(DataLoader(Shards(0), num_workers=2, worker_init_fn=init))
     assert sorted(found) == [0, 1, 2]
-
-
-def test_a_worker_with_nothing_to_read():
     assert flat(DataLoader(Shards(9, uneven=True), 2, num_workers=2)) == list(range(9))
-
-
-def test_iterable_epochs_of_persistent_workers():
-    loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
-    first = values(loader)
-    assert sorted(x for batch in first for x in batch) == list(range(10))
-    assert values(loader) == first
 
 
 ORPHANS = """

@@ -23,7 +23,7 @@ def _loop(request, monkeypatch):
     monkeypatch.setattr(engine, "ALWAYS_FULL", request.param)
 
 
-def test_a_long_chain_needs_no_stack():
+def test_memory_of_chains_saved_tensors_and_gradients():
     x = rt.tensor([1.0], requires_grad=True)
     y = x
     for _ in range(10_000):
@@ -31,9 +31,12 @@ def test_a_long_chain_needs_no_stack():
     y.backward()
     assert x.grad.tolist() == [1.0]
     del y
-
-
-def test_backward_frees_what_was_saved():
+    x = rt.ones(3, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.sum().backward()
+    y.grad.add_(rt.arange(3))
+    assert (y.grad.tolist(), x.grad.tolist()) == ([1, 2, 3], [2, 2, 2])
     x = rt.tensor([1.0, 2.0], requires_grad=True)
     y = x.exp()
     assert y.grad_fn._saved_result.tolist() == y.tolist()
@@ -114,7 +117,7 @@ def test_a_coroutine_is_in_the_mode_that_decorates_it():
     assert rt.is_grad_enabled()
 
 
-def test_threads_each_have_their_own_sequence_numbers():
+def test_threads_have_sequence_numbers_and_observers_of_their_own():
     found = []
 
     def work():
@@ -126,6 +129,13 @@ def test_threads_each_have_their_own_sequence_numbers():
         thread.start()
         thread.join()
     assert found == [0, 0]
+    seen = []
+    with rt.add_callback(lambda r: seen.append(r.name), thread_local=True):
+        thread = threading.Thread(target=lambda: rt.ones(1).exp())
+        thread.start()
+        thread.join()
+        rt.ones(1).sin()
+    assert seen == ["aten::ones", "aten::sin"]
 
 
 def test_observers_see_the_composition():
@@ -177,22 +187,3 @@ def test_observers_get_sequence_numbers_and_inputs():
     assert backward["ExpBackward0"].forward_thread_id == threading.get_ident()
     assert forward["aten::exp2"].sequence_nr == -1
     assert forward["aten::exp"].inputs[0] is x
-
-
-def test_thread_local_observers_see_their_own_thread():
-    seen = []
-    with rt.add_callback(lambda r: seen.append(r.name), thread_local=True):
-        thread = threading.Thread(target=lambda: rt.ones(1).exp())
-        thread.start()
-        thread.join()
-        rt.ones(1).sin()
-    assert seen == ["aten::ones", "aten::sin"]
-
-
-def test_a_retained_gradient_has_memory_of_its_own():
-    x = rt.ones(3, requires_grad=True)
-    y = x * 2
-    y.retain_grad()
-    y.sum().backward()
-    y.grad.add_(rt.arange(3))
-    assert (y.grad.tolist(), x.grad.tolist()) == ([1, 2, 3], [2, 2, 2])

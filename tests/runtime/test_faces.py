@@ -28,7 +28,7 @@ def test_what_is_missing_is_named_by_the_path_that_a_script_has(path):
         _ = module.orthogonal
 
 
-def test_nothing_is_compiled():
+def test_nothing_is_compiled_and_no_function_hidden():
     def step(x):
         return x * 2
 
@@ -36,6 +36,9 @@ def test_nothing_is_compiled():
     assert compiler.disable(step) is compiler.disable()(step) is compiler.allow_in_graph(step)
     assert not compiler.is_compiling()
     assert not rt.jit.is_scripting()
+    importlib.import_module("tidy.runtime.autograd.gradcheck")
+    assert callable(rt.autograd.gradcheck)
+    subprocess.run([sys.executable, "-c", NAMES], check=True)
 
 
 @pytest.mark.parametrize("name", ["mps", "xpu"])
@@ -57,9 +60,6 @@ def test_settings_of_backends_are_modules():
     assert (cudnn.enabled, cudnn.benchmark, cudnn.version()) == (True, before, None)
     others = [getattr(rt.backends, name) for name in ("mkl", "openmp", "mkldnn", "mps")]
     assert not any(other.is_available() for other in others)
-
-
-def test_types_and_marks_of_devices():
     assert not isinstance(rt.ones(2), rt.cuda.FloatTensor)
     with pytest.raises(RuntimeError):
         rt.cuda.LongTensor([1])
@@ -116,9 +116,6 @@ def test_multiprocessing_is_pythons_and_spawn_is_refused():
     assert processes.get_sharing_strategy() == "file_system"
     with pytest.raises(NotImplementedError):
         processes.spawn(print, (), 2)
-
-
-def test_backends_of_attention_are_taken():
     attention = importlib.import_module("tidy.runtime.nn.attention")
     q = rt.ones(1, 2, 3, 4)
     plain = rt.nn.functional.scaled_dot_product_attention(q, q, q)
@@ -166,12 +163,3 @@ assert below.checkpoint.checkpoint is torch.utils.checkpoint.checkpoint
 assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=float).requires_grad_())
 assert torch.autograd.gradgradcheck.__name__ == "gradgradcheck"
 """
-
-
-def test_an_import_hides_no_function():
-    subprocess.run([sys.executable, "-c", NAMES], check=True)
-
-
-def test_gradcheck_stays_a_function():
-    importlib.import_module("tidy.runtime.autograd.gradcheck")
-    assert callable(rt.autograd.gradcheck)

@@ -46,7 +46,7 @@ def test_copies_are_independent_and_equal(text, again):
             assert getattr(sub, name) is p
 
 
-def test_parameter():
+def test_parameters_are_copied_and_converted():
     data = rt.tensor([1.0, 2.0])
     p = nn.Parameter(data)
     assert p.requires_grad
@@ -61,6 +61,16 @@ def test_parameter():
     assert isinstance(frozen, nn.Parameter)
     assert not frozen.requires_grad
     assert frozen.tolist() == [0, 1, 2]
+    m = nn.BatchNorm1d(3)
+    weight = m.weight
+    weight.grad = rt.ones(3)
+    assert m.double() is m
+    assert m.weight is weight
+    assert {p.dtype for p in m.parameters()} == {rt.float64}
+    assert (weight.grad.dtype, m.running_mean.dtype) == (rt.float64, rt.float64)
+    assert m.num_batches_tracked.dtype == rt.int64
+    assert nn.Linear(2, 2, dtype=rt.float64).weight.dtype == rt.float64
+    assert m.to("cpu").weight.dtype == rt.float64
 
 
 def test_a_layer_tells_its_arguments():
@@ -107,16 +117,13 @@ def test_a_subclass_and_its_properties():
     assert repr(m) == "Scaled(in_features=2, out_features=3, bias=False)"
 
 
-def test_a_hook_may_remove_itself():
+def test_hooks_and_states_are_copied_with_their_module():
     m, seen = nn.ReLU(), []
     with m.register_forward_hook(lambda *_: handle.remove()) as handle:
         m.register_forward_hook(lambda *_: seen.append(1))
         m(rt.ones(1))
         m(rt.ones(1))
     assert seen == [1, 1]
-
-
-def test_hooks_are_copied_with_their_module():
     m, seen = nn.ReLU(), []
     m.register_forward_hook(lambda *_: seen.append(1))
     made = copy.deepcopy(m)
@@ -124,8 +131,6 @@ def test_hooks_are_copied_with_their_module():
     made(rt.ones(1))
     assert seen == [1]
 
-
-def test_setstate_of_a_subclass_runs_only_on_unpickling():
     class Stated(nn.Module):
         def __setstate__(self, state):
             super().__setstate__(state)
@@ -135,19 +140,6 @@ def test_setstate_of_a_subclass_runs_only_on_unpickling():
     assert not hasattr(m, "loaded")
     m.fc = nn.Linear(1, 1)
     assert copy.deepcopy(m).loaded
-
-
-def test_conversion():
-    m = nn.BatchNorm1d(3)
-    weight = m.weight
-    weight.grad = rt.ones(3)
-    assert m.double() is m
-    assert m.weight is weight
-    assert {p.dtype for p in m.parameters()} == {rt.float64}
-    assert (weight.grad.dtype, m.running_mean.dtype) == (rt.float64, rt.float64)
-    assert m.num_batches_tracked.dtype == rt.int64
-    assert nn.Linear(2, 2, dtype=rt.float64).weight.dtype == rt.float64
-    assert m.to("cpu").weight.dtype == rt.float64
 
 
 def spread(tensor):

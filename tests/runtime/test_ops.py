@@ -65,6 +65,11 @@ def test_rrelu_draws_slopes_within_its_bounds():
     assert 0.2 <= slopes.min() < 0.21
     assert 0.49 < slopes.max() <= 0.5
     assert rt.nn.RReLU(0.2, 0.5)(rt.ones(3)).tolist() == [1, 1, 1]
+    x = rt.ones(3, requires_grad=True)
+    (x * 2).normal_().sum().backward()
+    assert not x.grad.numpy().any()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        x.uniform_()
 
 
 @pytest.mark.parametrize(
@@ -94,11 +99,3 @@ def test_draws_have_their_moments_and_come_again_from_their_seed(draw, mean, std
     np.testing.assert_array_equal(*found)
     assert abs(found[0].mean() - mean) < 0.03 * (1 + std)
     assert abs(found[0].std() - std) < 0.03 * (1 + std)
-
-
-def test_what_is_drawn_in_place_does_not_depend_on_what_was_there():
-    x = rt.ones(3, requires_grad=True)
-    (x * 2).normal_().sum().backward()
-    assert not x.grad.numpy().any()
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
-        x.uniform_()

@@ -23,6 +23,8 @@ def test_a_fused_step_is_a_change_of_its_parameters():
     x.grad, version = rt.ones(1), x._version
     optim.SGD([x], lr=0.5, fused=True).step()
     assert (x.item(), x._version) == (0.5, version + 1)
+    with pytest.raises(RuntimeError, match="differentiable"):
+        optim.Adam([leaf(1.0)], differentiable=True)
 
 
 def test_foreach_nesterov_does_not_touch_the_gradients():
@@ -45,11 +47,6 @@ def test_hooks():
     assert seen == [("pre", 1.0, (), {}), ("post", 0.5, 1)]
     handle.remove()
     assert optimizer.step() is None
-
-
-def test_what_is_not_there_is_refused():
-    with pytest.raises(RuntimeError, match="differentiable"):
-        optim.Adam([leaf(1.0)], differentiable=True)
 
 
 def test_autocast_lowers_products_inside_and_nowhere_else():
@@ -77,9 +74,6 @@ def test_autocast_decorates_and_casts_are_recorded():
 
     assert (f(x).dtype, names_in(lambda: f(x)).count("aten::to")) == (rt.float16, 2)
     f(x).sum().backward()
-
-
-def test_autocast_elsewhere_is_off():
     with pytest.warns(UserWarning, match="Disabling"), amp.autocast("cuda"):
         assert not amp.is_autocast_enabled()
 

@@ -171,8 +171,11 @@ def test_what_is_known_by_hand(kind):
     assert rt.promote_types(ones.dtype, rt.float64) == rt.float64
 
 
-def test_saved_states_come_back_with_their_memory():
+def test_states_come_back_and_autocast_computes_in_bfloat16():
     pytest.importorskip("ml_dtypes")
+    with rt.autocast("cpu"):
+        assert (rt.ones(2, 2) @ rt.ones(2, 2)).dtype == rt.bfloat16
+        assert (rt.ones(2, 2) + 1).dtype == rt.float32
     model, file = rt.nn.Linear(2, 3).to(rt.bfloat16), io.BytesIO()
     whole = rt.arange(6).to(rt.bfloat16).view(2, 3)
     given = {"model": model.state_dict(), "dtype": rt.bfloat16, "whole": whole, "part": whole.T[1:]}
@@ -185,13 +188,6 @@ def test_saved_states_come_back_with_their_memory():
     assert not found["part"].any()
     for name, tensor in model.state_dict().items():
         assert rt.equal(found["model"][name], tensor)
-
-
-def test_autocast_computes_products_in_bfloat16():
-    pytest.importorskip("ml_dtypes")
-    with rt.autocast("cpu"):
-        assert (rt.ones(2, 2) @ rt.ones(2, 2)).dtype == rt.bfloat16
-        assert (rt.ones(2, 2) + 1).dtype == rt.float32
 
 
 def passes(code, *options):
