@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import tidy.runtime as rt
 from tidy.runtime import cuda
 
+from ..runtime.questions import GROUPS, Group
 from ..runtime.samples import arrays, evaluate
 from ..runtime.test_ops import SAMPLES
 
@@ -56,3 +59,24 @@ def test_each_operator(sample: Any) -> None:
             assert not b.is_cpu
             np.testing.assert_array_equal(a.numpy(force=True), b.numpy(force=True))
             assert (a.dtype, a.stride()) == (b.dtype, b.stride())
+
+
+ASKED = "scripts averages clipped complex_parameters sparse derivatives checkpoints".split()
+GROUPS_ASKED = [group for group in GROUPS if group.name in ASKED]
+GROUPS_ASKED += [  # a search takes a second
+    replace(group, questions={"few evaluations": group.questions["few evaluations"]})
+    for group in GROUPS
+    if group.name == "lbfgs"
+]
+# They make modules, which are on the host, or look at its memory.
+NOT_THERE = {"norms_that_stop_tracking", "functions_of_numpy", "memory_of_tensors"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("group", GROUPS_ASKED, ids=lambda g: g.name)
+def test_what_pytorch_is_asked(group: Group) -> None:
+    """Scripts of the engine, searches, averages and derivatives, where tensors are made there."""
+    cuda.configure("a100")
+    found = group.differences(group.answers(_On("cuda")), group.answers(_On("cpu")))
+    assert found.keys() == NOT_THERE & group.questions.keys()
+    gc.collect()  # what a script has caught holds its frames

@@ -85,20 +85,6 @@ def test_checkpoint(reentrant: bool) -> None:
     assert kept < more / 2
 
 
-def test_double_backward() -> None:
-    def second(device: str) -> list[Any]:
-        torch.manual_seed(0)
-        x = torch.randn(4, 4).to(device).requires_grad_()
-        w = torch.randn(4, 4).to(device).requires_grad_()
-        y = ((x @ w).tanh() * x).sum()
-        (g,) = torch.autograd.grad(y, x, create_graph=True)
-        assert g.device.type == device
-        g.square().sum().backward()
-        return [x.grad.numpy(force=True), w.grad.numpy(force=True)]
-
-    assert_same(second("cuda"), second("cpu"))
-
-
 def _at_the_end(x: Any, y: Any, note: Callable[..., None]) -> None:
     queue = torch.autograd.Variable._execution_engine.queue_callback
     x.register_hook(lambda _: queue(note))
@@ -248,42 +234,6 @@ def test_threads_have_streams_of_their_own() -> None:
         assert {place_of(w) for w in mine} == {(index, stream.number)}
     assert hazards(w for w in log.work if w.device == 0) == []
     assert cuda.current_device() == 0
-
-
-def test_lbfgs() -> None:
-    def losses(device: str) -> list[float]:
-        torch.manual_seed(0)
-        model, x = _model().to(device), torch.randn(8, 6).to(device)
-        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5, line_search_fn="strong_wolfe")
-
-        def closure() -> Any:
-            optimizer.zero_grad()
-            loss = (model(x) - 1).square().mean()
-            loss.backward()
-            return loss
-
-        return [optimizer.step(closure).item() for _ in range(3)]
-
-    assert losses("cpu") == losses("cuda:1")
-
-
-@pytest.mark.parametrize("multi", [False, True])
-def test_averaged_model(multi: bool) -> None:
-    utils = torch.optim.swa_utils
-
-    def mean(device: str) -> list[Any]:
-        model = _model().to(device)
-        how = {"multi_avg_fn" if multi else "avg_fn": None}
-        how = {key: getattr(utils, f"get_ema_{key}")(0.9) for key in how}
-        averaged = utils.AveragedModel(model, **how)
-        for _ in range(3):
-            averaged.update_parameters(model)
-            with torch.no_grad():
-                for p in model.parameters():
-                    p.mul_(0.5)
-        return [p.numpy(force=True) for p in averaged.parameters()]
-
-    assert_same(mean("cuda:1"), mean("cpu"))
 
 
 @pytest.mark.parametrize("name", ["Adam", "Adamax", "ASGD"])

@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
     if hasattr(value, "numpy"):
-        value = value.detach().resolve_conj().numpy()
+        value = value.numpy(force=True)
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (bool, int, float, complex, str, np.ndarray)):

@@ -66,7 +66,7 @@ def averaged(t, name):
     """A net with batch normalization trained, its average, and that with statistics of its own."""
     s, rng = t.optim.swa_utils, np.random.default_rng(0)
     layers = t.nn.Linear(3, 4), t.nn.BatchNorm1d(4), t.nn.Tanh(), t.nn.Linear(4, 1)
-    net = t.nn.Sequential(*layers).to(t.float64)
+    net = t.nn.Sequential(*layers).to(t.zeros(1).device, t.float64)
     for p in net.parameters():
         p.data = t.tensor(rng.standard_normal(tuple(p.shape)))
     x, y = (t.tensor(rng.standard_normal((40, n))) for n in (3, 1))

@@ -81,7 +81,7 @@ def trained(t, name, options, steps=STEPS):
 
 
 def arrays(tensors):
-    return [t.detach().numpy() for t in tensors]
+    return [t.numpy(force=True) for t in tensors]
 
 
 def tolerance(question):
