@@ -80,20 +80,17 @@ def modes_of_other_threads(torch):
 
 
 def custom_function(torch):
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, power):
-            ctx.save_for_backward(x)
-            ctx.power = power
-            return x**power
+    def forward(ctx, x, power):
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x**power
 
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * ctx.power * x ** (ctx.power - 1), None
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.power * x ** (ctx.power - 1), None
 
     x = leaf(torch, 2.0, 3.0)
-    y = Cube.apply(x, 3)
+    y = function_of(torch, forward, backward).apply(x, 3)
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(g.sum(), x)
     return y.tolist(), g.tolist(), h.tolist(), y.grad_fn.name()

@@ -1,16 +1,15 @@
 """More scripts: what a Function may be made of, and what its backward may return."""
 
-# ruff: noqa: ARG004, ARG005  (hooks and Functions have the arguments they have)
+# ruff: noqa: ARG005  (hooks and Functions have the arguments they have)
 
 from .scripts import error, leaf
 
 
-def function_of(torch, forward, backward):
-    """A Function made of two functions; `forward` may be None."""
-    members = {"backward": staticmethod(backward)} if backward else {}
-    if forward:
-        members["forward"] = staticmethod(forward)
-    return type("Made", (torch.autograd.Function,), members)
+def function_of(torch, forward, backward, setup_context=None):
+    """A Function made of functions, any of which may be None."""
+    members = {"forward": forward, "backward": backward, "setup_context": setup_context}
+    methods = {name: staticmethod(method) for name, method in members.items() if method}
+    return type("Made", (torch.autograd.Function,), methods)
 
 
 def functions_with_wrong_gradients(torch):
@@ -62,23 +61,17 @@ def not_implemented(call):
 
 
 def functions_with_setup_context(torch):
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(x, factor):
-            return x * factor, [1, 2]
+    def setup_context(ctx, inputs, output):
+        x, ctx.factor = inputs
+        ctx.save_for_backward(x, None)
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            x, ctx.factor = inputs
-            ctx.save_for_backward(x, None)
-
-        @staticmethod
-        def backward(ctx, grad, other):
-            x, nothing = ctx.saved_tensors
-            return grad * ctx.factor + 0 * x, nothing
+    def backward(ctx, grad, other):
+        x, nothing = ctx.saved_tensors
+        return grad * ctx.factor + 0 * x, nothing
 
     x = leaf(torch, 1.0, 2.0)
-    y, plain = Scaled.apply(x, 3.0)
+    made = function_of(torch, lambda x, factor: (x * factor, [1, 2]), backward, setup_context)
+    y, plain = made.apply(x, 3.0)
     y.sum().backward(retain_graph=True)
     y.sum().backward()
     return (
@@ -108,21 +101,18 @@ def functions_that_return_their_input(torch):
 
 
 def once_differentiable_twice(torch):
-    class Once(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**2
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
 
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 2 * x * g
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
 
-    x, w = leaf(torch, 3.0), leaf(torch, 2.0)
-    (g,) = torch.autograd.grad((Once.apply(x) * w).sum(), x, create_graph=True)
-    plain = torch.autograd.grad(Once.apply(x).sum(), x)[0]
+    x, w, once = leaf(torch, 3.0), leaf(torch, 2.0), function_of(torch, forward, backward)
+    (g,) = torch.autograd.grad((once.apply(x) * w).sum(), x, create_graph=True)
+    plain = torch.autograd.grad(once.apply(x).sum(), x)[0]
     return (
         g.tolist(), g.requires_grad, error(g.sum().backward, "once_differentiable"), plain.tolist(),
     )  # fmt: skip
@@ -138,19 +128,14 @@ def functions_with_outputs_that_are_no_tensors(torch):
 
     pair = function_of(torch, lambda ctx, x: (x * 2, "a word", x.long(), None), shapes)
 
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(x, factor=3.0, shift=1):
-            return x * factor + shift
+    def note(ctx, inputs, output):
+        seen.append([len(inputs), *inputs[1:], [*output.shape]])
+        ctx.factor = inputs[1]
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            seen.append([len(inputs), *inputs[1:], [*output.shape]])
-            ctx.factor = inputs[1]
+    def scaled(x, factor=3.0, shift=1):
+        return x * factor + shift
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * ctx.factor, None, None
+    scaled = function_of(torch, scaled, lambda ctx, g: (g * ctx.factor, None, None), note)
 
     def half(ctx, x):
         ctx.set_materialize_grads(False)
@@ -167,11 +152,11 @@ def functions_with_outputs_that_are_no_tensors(torch):
     seen.append(x.grad.tolist())
     for args, kwargs in (((x,), {}), ((x, 5.0), {}), ((x,), {"shift": 2})):
         x.grad = None
-        Scaled.apply(*args, **kwargs).sum().backward()
+        scaled.apply(*args, **kwargs).sum().backward()
         seen.append(x.grad.tolist())
     function_of(torch, half, missing).apply(x)[2].sum().backward()
     try:
-        Scaled.apply()
+        scaled.apply()
     except TypeError:
         seen.append("TypeError")
     return seen

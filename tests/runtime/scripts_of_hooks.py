@@ -32,17 +32,11 @@ def functions_with_arguments_by_name(torch):
 
 
 def functions_with_setup_context_and_names(torch):
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(x, *, factor=2.0):
-            return x * factor
+    def forward(x, *, factor=2.0):
+        return x * factor
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-    x = leaf(torch, 1.0)
-    return error(lambda: Scaled.apply(x), ""), error(lambda: Scaled.apply(x, factor=2.0), "")
+    x, made = leaf(torch, 1.0), function_of(torch, forward, None, lambda *_: None)
+    return error(lambda: made.apply(x), ""), error(lambda: made.apply(x, factor=2.0), "")
 
 
 def functions_that_do_not_materialize(torch):

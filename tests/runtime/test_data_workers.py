@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from tidy.runtime.data import DataLoader, IterableDataset, TensorDataset, get_worker_info
 
-from .test_data import flat, values
+from .test_data import Numbers, flat, values
 
 pytestmark = [
     pytest.mark.slow,  # each case starts processes
@@ -25,14 +25,12 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 
 
-class Numbers(Dataset):
+class Eventful(Numbers):
     """0 to 19; what happens at some keys is told by `at`."""
 
     def __init__(self, size=20, **at):
-        self.size, self.at = size, at
-
-    def __len__(self):
-        return self.size
+        super().__init__(size)
+        self.at = at
 
     def __getitem__(self, key):
         for what, when in self.at.items():
@@ -90,7 +88,7 @@ def eventually(condition):
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("prefetch", [1, 4])
 def test_order_is_that_of_the_sampler(workers, prefetch):
-    data = Numbers(doze=0)  # the first batch is the last to be done
+    data = Eventful(doze=0)  # the first batch is the last to be done
     loader = DataLoader(data, 2, num_workers=workers, prefetch_factor=prefetch)
     assert flat(loader) == list(range(20))
 
@@ -121,7 +119,7 @@ def test_other_start_methods(method, tmp_path):
 
 
 def test_an_error_has_its_class_and_the_worker_s_traceback():
-    iterator = iter(DataLoader(Numbers(6, key_error=1), 1, num_workers=2))
+    iterator = iter(DataLoader(Eventful(6, key_error=1), 1, num_workers=2))
     assert next(iterator).tolist() == [0]
     with pytest.raises(KeyError) as caught:
         next(iterator)
@@ -135,7 +133,7 @@ def test_an_error_has_its_class_and_the_worker_s_traceback():
 def test_an_error_leaves_no_workers_to_the_collector():
     gc.disable()
     try:
-        iterator = iter(DataLoader(Numbers(key_error=1), num_workers=1))
+        iterator = iter(DataLoader(Eventful(key_error=1), num_workers=1))
         pid = iterator._workers[0][0].pid
         try:
             list(iterator)
@@ -154,31 +152,30 @@ class OnlyHere:
 # What a loader with one worker is made with, the error, and its words.
 ERRORS = {
     "of two arguments": (
-        (Numbers(odd_error=0), {}),
-        (RuntimeError, "Caught TwoArguments in DataLoader worker process 0"),
+        *(Eventful(odd_error=0), {}),
+        *(RuntimeError, "Caught TwoArguments in DataLoader worker process 0"),
     ),
     "of a local class": (
-        ([1], {"collate_fn": lambda _: fail(type("Local", (Exception,), {})("here"))}),
-        (RuntimeError, "Caught Local in DataLoader"),
+        *([1], {"collate_fn": lambda _: fail(type("Local", (Exception,), {})("here"))}),
+        *(RuntimeError, "Caught Local in DataLoader"),
     ),
     "of a batch that cannot be pickled": (
-        ([1], {"collate_fn": lambda _: lambda: 1, "timeout": 300}),
-        (Exception, "in DataLoader worker process 0"),
+        *([1], {"collate_fn": lambda _: lambda: 1, "timeout": 300}),
+        *(Exception, "in DataLoader worker process 0"),
     ),
     "of keys that do not arrive": (
-        ({}, {"batch_size": None, "sampler": [OnlyHere()], "timeout": 300}),
-        (RuntimeError, "exited unexpectedly"),
+        *({}, {"batch_size": None, "sampler": [OnlyHere()], "timeout": 300}),
+        *(RuntimeError, "exited unexpectedly"),
     ),
     "in worker_init_fn": (
-        (range(3), {"worker_init_fn": lambda _: fail(ValueError("no disk"))}),
-        (ValueError, "no disk"),
+        *(range(3), {"worker_init_fn": lambda _: fail(ValueError("no disk"))}),
+        *(ValueError, "no disk"),
     ),
 }
 
 
-@pytest.mark.parametrize("name", ERRORS)
-def test_an_error_arrives(name):
-    (data, options), (kind, words) = ERRORS[name]
+@pytest.mark.parametrize(("data", "options", "kind", "words"), ERRORS.values(), ids=ERRORS)
+def test_an_error_arrives(data, options, kind, words):
     with pytest.raises(kind, match=words):
         list(DataLoader(data, num_workers=1, **options))
 
@@ -187,7 +184,7 @@ def test_an_error_arrives(name):
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_dead_worker_is_an_error(how, persistent):
     loader = DataLoader(
-        Numbers(**{how: 6}), num_workers=2, timeout=300, persistent_workers=persistent
+        Eventful(**{how: 6}), num_workers=2, timeout=300, persistent_workers=persistent
     )
     iterator = iter(loader)
     pids = [process.pid for process, _, _ in iterator._workers]
@@ -198,7 +195,7 @@ def test_a_dead_worker_is_an_error(how, persistent):
 
 
 def test_timeout():
-    iterator = iter(DataLoader(Numbers(sleep=0), num_workers=1, timeout=0.3))
+    iterator = iter(DataLoader(Eventful(sleep=0), num_workers=1, timeout=0.3))
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
         next(iterator)
     iterator._workers[0][0].kill()
@@ -207,7 +204,7 @@ def test_timeout():
 @pytest.mark.parametrize("persistent", [False, True])
 def test_leaving_early_ends_the_workers(persistent):
     loader = DataLoader(
-        Numbers(10_000), 2000, num_workers=2, prefetch_factor=8, persistent_workers=persistent
+        Eventful(10_000), 2000, num_workers=2, prefetch_factor=8, persistent_workers=persistent
     )
     iterator = iter(loader)
     next(iterator)
@@ -218,11 +215,11 @@ def test_leaving_early_ends_the_workers(persistent):
 
 
 def test_persistent_workers_serve_every_epoch():
-    loader = DataLoader(Numbers(), 3, num_workers=2, persistent_workers=True)
+    loader = DataLoader(Eventful(), 3, num_workers=2, persistent_workers=True)
     first = values(loader)
     pids = [process.pid for process, _, _ in loader._iterator._workers]
     next(iter(loader))  # an epoch left early
-    assert values(loader) == first == values(DataLoader(Numbers(), 3))
+    assert values(loader) == first == values(DataLoader(Eventful(), 3))
     assert pids == [process.pid for process, _, _ in loader._iterator._workers]
     loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
     first = values(loader)
