@@ -44,9 +44,9 @@ class TestChecker:
             (_work(0, 10, (1,), (2,)), _work(5, 20, (), (1,)), "write after read"),
             (
                 _work(50, 60, (), (1,)),
-                _work(5, 20, (1,), ()),
+                _work(5, 20, (1,)),
                 "read after write",
-            ),  # wrong way round
+            ),  # the wrong way round
         ],
     )
     def test_finds(self, earlier: Any, later: Any, kind: str) -> None:

@@ -33,8 +33,8 @@ from . import (
 from . import questions_averages as averages
 from . import questions_checkpoint as checkpoint
 from . import questions_data as data
-from . import questions_derivatives as derivatives
 from . import questions_foreach as foreach
+from . import questions_functions as functions
 from . import questions_modules as modules
 from . import questions_nn as layers
 from . import questions_optim as optimizers
@@ -331,7 +331,7 @@ GROUPS = [
     Group("mistakes", _named(optimizers.MISTAKES), optimizers.mistake, _exactly),
     Group("recurrent", sequences.RECURRENT, sequences.recurrent, _nearly(1e-9, 1e-10)),
     Group("sequences", sequences.EXPRESSIONS, sequences.expression, _nearly(1e-9, 1e-10)),
-    Group("derivatives", derivatives.DERIVATIVES, derivatives.outcome, _nearly(1e-10, 1e-12)),
+    Group("derivatives", functions.DERIVATIVES, functions.outcome, _nearly(1e-10, 1e-12)),
     CHECKPOINTS,
     Group("sparse", sparse.SPARSE, sparse.asked, _nearly(1e-12, 1e-12)),
     Group("data", data.DATA, data.outcome, _nearly(0, 0)),

@@ -1,6 +1,5 @@
-"""The engine by itself: no PyTorch needed."""
-
-# ruff: noqa: ARG004, PT030, PT031
+"""The engine by itself, with each of its loops, and sparse gradients; no PyTorch needed."""
+# ruff: noqa: ARG004, ARG005, PT030, PT031
 
 import asyncio
 import gc
@@ -8,11 +7,13 @@ import sys
 import threading
 import traceback
 
+import numpy as np
 import pytest
 
 import tidy.runtime as rt
 from tidy.runtime import autograd
 from tidy.runtime.engine import engine
+from tidy.runtime.ops.sparse import SparseTensor
 
 from .observed import names_in
 
@@ -187,3 +188,123 @@ def test_observers_get_sequence_numbers_and_inputs():
     assert backward["ExpBackward0"].forward_thread_id == threading.get_ident()
     assert forward["aten::exp2"].sequence_nr == -1
     assert forward["aten::exp"].inputs[0] is x
+
+
+class Calls(autograd.Function):
+    """The identity, whose backward calls a function."""
+
+    @staticmethod
+    def forward(ctx, x, function):
+        ctx.call = function
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.call()
+        return grad, None
+
+
+def test_a_hook_on_a_leaf_registered_by_a_running_node():
+    x, seen = rt.tensor([1.0], requires_grad=True), []
+
+    def register():
+        x.register_hook(lambda grad: seen.append(grad.tolist()) or grad * 10)
+
+    (Calls.apply(x, register) * 3).sum().backward()
+    assert (seen, x.grad.tolist()) == ([[3.0]], [30.0])
+
+
+def test_hooks_on_nodes_that_wait_registered_by_a_running_node():
+    x, seen = rt.tensor([2.0], requires_grad=True), []
+    inner = x * 5
+    branch = inner * 7  # its gradient is in before that of the other branch runs
+
+    def register():
+        inner.grad_fn.register_prehook(lambda grads: seen.append(grads[0].tolist()))
+        inner.grad_fn.register_hook(lambda after, before: (after[0] * 2, None))
+
+    (branch + Calls.apply(inner, register)).sum().backward()
+    assert (seen, x.grad.tolist()) == ([[8.0]], [80.0])
+
+
+def test_an_observer_that_starts_and_ends_inside():
+    x, seen, handles = rt.tensor([1.0], requires_grad=True), [], []
+
+    def start():
+        handles.append(rt.add_callback(lambda record: seen.append((record.scope, record.name))))
+
+    y = Calls.apply(x * 3, lambda: handles.pop().remove()).exp()
+    Calls.apply(y, start).sum().backward()
+    nodes = [name for scope, name in seen if scope == 1]
+    assert nodes == ["ExpBackward0", "CallsBackward"]
+    assert x.grad.tolist() == pytest.approx([3 * 20.085536923187668])
+
+
+def test_an_error_after_the_change_names_its_node():
+    x = rt.tensor([1.0], requires_grad=True)
+    y = x * 2
+
+    def fail(grads):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        Calls.apply(y, lambda: y.grad_fn.register_prehook(fail)).sum().backward()
+    assert vars(caught.value)["_tidy_node"] == "MulBackward0"
+
+
+def test_nodes_run_in_the_order_of_their_numbers():
+    order, x = [], rt.tensor([1.0], requires_grad=True)
+    first = Calls.apply(x, lambda: order.append("first"))
+    second = Calls.apply(x, lambda: order.append("second"))
+    third = Calls.apply(first, lambda: order.append("third"))
+    x.register_post_accumulate_grad_hook(lambda leaf: order.append("leaf"))
+    (third + second).sum().backward()
+    assert order == ["third", "second", "first", "leaf"]
+
+
+class Rows(rt.autograd.Function):
+    """`weight[index]`, with a sparse gradient."""
+
+    @staticmethod
+    def forward(ctx, weight, index):
+        ctx.index, ctx.size = index, weight.array.shape
+        return rt.tensor(weight.array[index])
+
+    @staticmethod
+    def backward(ctx, grad):
+        rows = grad.array.reshape(-1, *ctx.size[1:])
+        return SparseTensor(np.asarray(ctx.index).reshape(1, -1), rows, ctx.size), None
+
+
+def rows(weight, *index):
+    return Rows.apply(weight, np.array(index, np.int64))
+
+
+def test_a_gradient_somebody_holds_is_not_changed():
+    w = rt.zeros(3, 1, requires_grad=True)
+    given = SparseTensor(np.array([[1, 1]]), np.ones((2, 1), "float32"), (3, 1))
+    w.backward(given)
+    w.grad._values().array[:] = 7
+    rows(w, 0).sum().backward()
+    assert given.to_dense().tolist() == [[0], [2], [0]]
+
+
+def test_a_gradient_that_does_not_fit():
+    x, values = rt.ones(3, 2, requires_grad=True), np.ones((1, 2), "float32")
+    for size, array in (((4, 2), values), ((3, 2), values.astype("float64"))):
+        grad = SparseTensor(np.array([[1]]), array, size)
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            (x * 1).backward(grad)
+    grad = SparseTensor(np.array([[1]]), np.ones((1, 2), "float32"), (3, 2))
+    for call in (grad.exp, grad.sum, grad.t, lambda: grad * 2, lambda: grad[0], lambda: grad + 1):
+        with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_anomaly_mode_looks_at_the_rows():
+    w = rt.ones(3, 1, requires_grad=True)
+    with rt.autograd.detect_anomaly():
+        loss = (rows(w, 1) * float("nan")).sum()
+        with pytest.raises(RuntimeError, match="nan"):
+            loss.backward()

@@ -1,15 +1,21 @@
-"""Operators: that each has a sample, and the moments of what is random."""
+"""Operators: each has a sample, each public name is in one or in a test, and what is random."""
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.ops.make.table import TABLE
+from tidy.runtime.engine.tensor import Tensor
+from tidy.runtime.ops.make.table import PUBLIC, TABLE
 
-from .samples import SAMPLES, run
+from . import samples
+from .samples_exact import GROUPS
 from .samples_in_place import IN_PLACE
+from .samples_plain import PLAIN
 
-SAMPLES = [*SAMPLES, *IN_PLACE]
+SAMPLES = [*samples.SAMPLES, *IN_PLACE]
 SEEN: set[str] = set()
 ids = [f"{n}-{s.code[:40]}" for n, s in enumerate(SAMPLES)]
 
@@ -18,7 +24,7 @@ def test_every_operator_with_a_formula_has_a_sample():
     handle = rt.add_callback(lambda record: SEEN.add(record.name))
     try:
         for sample in SAMPLES:
-            run(rt, sample)
+            samples.run(rt, sample)
     finally:
         handle.remove()
     elsewhere = {"aten::copy", "aten::fill", "aten::zero", "aten::native_dropout"}
@@ -99,3 +105,101 @@ def test_draws_have_their_moments_and_come_again_from_their_seed(draw, mean, std
     np.testing.assert_array_equal(*found)
     assert abs(found[0].mean() - mean) < 0.03 * (1 + std)
     assert abs(found[0].std() - std) < 0.03 * (1 + std)
+
+
+HERE = Path(__file__).parent
+ELSEWHERE = {
+    "test_ops.py": "dropout gumbel_softmax manual_seed normal_ uniform_ exponential_",
+    "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
+    "test_data.py": "pin_memory is_pinned",
+    "test_numbers_on_a_device.py": "is_cpu cuda",
+    "test_allocator.py": "record_stream",
+    "foreach.json": "_foreach_abs _foreach_abs_ _foreach_sign _foreach_sign_ "
+    "_foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_",
+    "test_fused.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
+    "test_engine.py": "array",
+    "test_reduced_precision.py": "bfloat16",
+}
+NAMES = "add sub mul truediv floordiv mod pow matmul xor and or lshift rshift eq ne lt le gt ge"
+WRITTEN = "+ - * / // % ** @ ^ & | << >> == != < <= > >="
+SIGNS = dict(zip(NAMES.split(), WRITTEN.split(), strict=True))
+# What calls a method that is not called by its name.
+CALLS = {f"__{name}__": rf" {re.escape(sign)} " for name, sign in SIGNS.items()}
+CALLS |= {f"__r{name}__": rf"(^|\W)[\d.]+ {re.escape(sign)} " for name, sign in SIGNS.items()}
+CALLS |= {
+    "__getitem__": r"\w\[", "__index__": r"\]\[k\[", "__iter__": r"\[\*", "__format__": "f'{",
+    "__neg__": r"(^|\W)-[a-z]", "__pos__": r"(^|\W)\+[a-z]", "__invert__": "~",
+    "__contains__": " in ", "__reduce__": "dumps", "__deepcopy__": "deepcopy",
+    "__array__": "asarray", "__array_wrap__": "sqrt",
+}  # fmt: skip
+PLACES = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
+NOT_OPERATORS = set(
+    "__annotations__ __array_priority__ __dict__ __doc__ __init__ __module__ "
+    "__slots__ __weakref__ __firstlineno__ __static_attributes__".split()
+)
+
+
+def _used(code):
+    """(place, name) of all that an expression uses."""
+    for owner, name in re.findall(r"((?:torch\.)?\w*)\.(\w+)", code):
+        yield PLACES.get(owner, "tensor"), f"__{name}__" if owner == "operator" else name
+    for name, pattern in CALLS.items():
+        if re.search(pattern, code):
+            yield "tensor", name
+    for name in re.findall(r"(?<![.\w])(\w+)\(", code):
+        yield "tensor", f"__{name}__"
+
+
+def _public():
+    names = {(place, name) for place in PUBLIC if place != "tensor" for name in PUBLIC[place]}
+    for name in vars(Tensor):
+        if not name.startswith("_") or (name.startswith("__") and name not in NOT_OPERATORS):
+            names.add(("tensor", name))
+    return names
+
+
+def _found(place, name):
+    return vars(Tensor)[name] if place == "tensor" else PUBLIC[place][name]
+
+
+def test_every_public_name_is_in_a_sample_or_a_test():
+    codes = [s.code for s in SAMPLES] + PLAIN
+    codes += [code for group in GROUPS.values() for code in group]
+    public = _public()
+    used = {each for code in codes for each in _used(code)} & public
+    functions = {id(_found(*each)) for each in used}  # under any of its names
+    elsewhere = {name for names in ELSEWHERE.values() for name in names.split()}
+    missing = {
+        each
+        for each in public - used
+        if id(_found(*each)) not in functions and each[1] not in elsewhere
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize("file", ELSEWHERE)
+def test_the_tests_named_are_there(file):
+    text = "".join(p.read_text(encoding="utf-8") for p in HERE.parent.rglob(file))
+    assert [n for n in ELSEWHERE[file].split() if n not in text] == []
+
+
+HERE_ALONE = {  # public here, and not in PyTorch at that place
+    "torch": (
+        "absolute_ adaptive_avg_pool2d adaptive_avg_pool3d addcdiv_ addcmul_ avg_pool2d avg_pool3d "
+        "bitwise_and_ bitwise_not_ "
+        "bitwise_or_ bitwise_xor_ digamma_ erfinv_ floor_divide_ fmod_ index_add_ index_copy_ "
+        "index_fill_ lerp_ lgamma_ logical_not_ masked_fill_ mul_ multiply_ pow_ remainder_ "
+        "scatter_add_ sgn_ sign_ sum_to_size tril_ triu_ unfold"
+    ).split(),
+    "nn": ["sigmoid_", "tanh_"],
+    "tensor": "array detach_copy view_as_complex view_as_real".split(),
+}
+
+
+@pytest.mark.oracle
+def test_public_names_are_pytorchs():
+    torch = pytest.importorskip("torch")
+    homes = {"torch": torch, "nn": torch.nn.functional, "tensor": torch.Tensor}
+    homes |= {"linalg": torch.linalg, "fft": torch.fft}
+    alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
+    assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}
