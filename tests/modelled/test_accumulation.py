@@ -81,12 +81,18 @@ def _makers(log: ActivityLog, add: DeviceWork) -> set[tuple[int, int]]:
     return {place_of(w) for w in before if set(w.writes) & set(add.reads)}
 
 
-def test_case_1_on_the_cpu() -> None:
+def test_case_1_and_one_stream_need_no_wait() -> None:
     """Two devices took a tensor of the CPU: its gradients are added up on the host."""
     x = torch.ones(64, 64, requires_grad=True)
     y = x * 3
     log = _backward(y.to("cuda:0") * 2, y.to("cuda:1") * 5)
     assert (_adds(log), x.grad.device) == ([], torch.device("cpu"))
+    assert (x.grad == 21).all()
+    x = slow().requires_grad_()
+    y = x * 3
+    log = _backward(y * 2, y * 5)
+    assert [place_of(add) for add in _adds(log)] == [(0, 7)]
+    assert not [w for w in log.work if w.kind == "cuda_sync"]
     assert (x.grad == 21).all()
 
 
@@ -102,15 +108,6 @@ def test_case_2_on_the_device_of_both(count: int) -> None:
         assert _waits(log, consumer, stream)
     assert _makers(log, adds[0]) <= {(0, stream.number) for stream in producers}
     assert (x.grad - 3.0 * count).abs().max() < 1e-12
-
-
-def test_case_2_with_one_stream_needs_no_wait() -> None:
-    x = slow().requires_grad_()
-    y = x * 3
-    log = _backward(y * 2, y * 5)
-    assert [place_of(add) for add in _adds(log)] == [(0, 7)]
-    assert not [w for w in log.work if w.kind == "cuda_sync"]
-    assert (x.grad == 21).all()
 
 
 def test_case_3_on_the_consumers_device_alone() -> None:
@@ -129,7 +126,7 @@ def test_case_3_on_the_consumers_device_alone() -> None:
     assert (x.grad == 6).all()
 
 
-def test_case_4_on_the_producers_device_alone() -> None:
+def test_cases_4_and_5_on_another_device() -> None:
     """The consumer has an output on a device that is not its own."""
     consumer, producers = cuda.Stream("cuda:0"), [cuda.Stream("cuda:1") for _ in range(2)]
     x = slow().requires_grad_()
@@ -143,11 +140,6 @@ def test_case_4_on_the_producers_device_alone() -> None:
         assert _waits(log, cuda.default_stream("cuda:1"), stream)
     assert _makers(log, adds[0]) == {(1, stream.number) for stream in producers}
     assert (x.grad - 6.0).abs().max() < 1e-12
-
-
-def test_case_5_on_a_third_device() -> None:
-    """Neither the consumer's device (0) nor the producers' (1), but that of the gradient (2)."""
-    consumer, producers = cuda.Stream("cuda:0"), [cuda.Stream("cuda:1") for _ in range(2)]
     x = slow().requires_grad_()
     here, far = _on(consumer, lambda: Spread.apply(x, "cuda:0", "cuda:2"))
     outs = [_on(stream, lambda: far.to("cuda:1")) for stream in producers]
@@ -171,7 +163,7 @@ def test_a_node_runs_on_the_stream_of_its_forward() -> None:
         assert _waits(log, earlier, later)
 
 
-def test_a_leaf_of_a_side_stream() -> None:
+def test_streams_of_leaves_and_callers_wait_for_each_other() -> None:
     """Its gradient is made where its accumulator was, and the caller's stream waits for that."""
     side, caller, x = cuda.Stream(), cuda.Stream(), slow().requires_grad_()
     out = _on(side, lambda: x @ slow())
@@ -182,6 +174,13 @@ def test_a_leaf_of_a_side_stream() -> None:
         x.grad + 1
     assert (hazards(log.work), place_of(kernels(log)[-1])) == ([], (0, caller.number))
     assert _waits(log, caller, side)
+    side, x = cuda.Stream(), slow().requires_grad_()
+    out = _on(side, lambda: (x @ slow()).sum())  # noqa: PLW0108  (all of it there)
+    cuda.synchronize()
+    with recording() as log:
+        out.backward()
+    assert hazards(log.work) == []
+    assert _waits(log, side, cuda.default_stream())
 
 
 def _checkpoint(x: Any, side: Any) -> Any:
@@ -214,17 +213,6 @@ def test_the_caller_waits_for_gradients(program: Callable[[Any, Any], Any]) -> N
     with recording() as log:
         program(x, side) + 1
     assert hazards(log.work) == []
-
-
-def test_a_backward_from_another_stream_than_the_graphs() -> None:
-    """The gradient that backward starts with is made on the caller's stream: the graph waits."""
-    side, x = cuda.Stream(), slow().requires_grad_()
-    out = _on(side, lambda: (x @ slow()).sum())  # noqa: PLW0108  (all of it there)
-    cuda.synchronize()
-    with recording() as log:
-        out.backward()
-    assert hazards(log.work) == []
-    assert _waits(log, side, cuda.default_stream())
 
 
 def test_current_streams_are_what_they_were() -> None:

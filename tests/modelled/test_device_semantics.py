@@ -137,31 +137,27 @@ def test_holds(code: str) -> None:
 
 
 class TestTo:
-    def test_the_current_device(self) -> None:
-        with cuda.device(1):
-            assert _there("cuda:0").to("cuda").device == SECOND
-
     @pytest.mark.parametrize("dtype", [None, torch.float64, torch.int64])
     def test_values_come_back(self, dtype: Any) -> None:
         x = torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
         y = x.to("cuda:1", dtype).to("cuda:0").cpu()
         np.testing.assert_array_equal(y.numpy(), x.to(dtype or torch.float32).numpy())
 
-    def test_gradients_go_back(self) -> None:
+    def test_gradients_and_copies(self) -> None:
         x = torch.ones(3, requires_grad=True)
         y = x.to("cuda:0").to("cuda:1", torch.float64)
         (y * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, device="cuda:1")).sum().backward()
         assert (x.grad.device, x.grad.dtype, x.grad.tolist()) == (CPU, torch.float32, [1, 2, 3])
         with torch.no_grad():
             assert not x.cuda().requires_grad
-
-    def test_copies_between_tensors(self) -> None:
         x, y, z = _host(), torch.zeros(2, 3, device="cuda"), torch.zeros(2, 3, device="cuda:1")
         y.copy_(x)
         z[0].copy_(y[1] * 2)
         x[1].copy_(z[0])
         assert x.tolist() == [[1, 1, 1], [2, 2, 2]]
         assert [each.device for each in (x, y, z)] == [CPU, FIRST, SECOND]
+        with cuda.device(1):
+            assert _there("cuda:0").to("cuda").device == SECOND
 
 
 @pytest.mark.parametrize("pins", [True, False])

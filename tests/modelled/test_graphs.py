@@ -62,9 +62,6 @@ def test_a_replay_is_one_launch() -> None:
     done = kernels(replayed)
     assert all(a.end_ns <= b.start_ns for a, b in pairwise(done))
     assert out.item() == eager.item()
-
-
-def test_the_host_goes_on() -> None:
     x, graph = slow(), cuda.CUDAGraph()
     with cuda.graph(graph):
         y = x

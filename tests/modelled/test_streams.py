@@ -104,7 +104,7 @@ class TestCurrent:
 
 
 class TestOrder:
-    def test_one_stream_is_a_queue(self) -> None:
+    def test_one_stream_is_a_queue_and_two_run_beside_each_other(self) -> None:
         x = slow()
         with recording() as log:
             for _ in range(4):
@@ -112,8 +112,6 @@ class TestOrder:
         done = kernels(log)
         assert len(done) == 4
         assert all(a.end_ns <= b.start_ns for a, b in pairwise(done))
-
-    def test_two_streams_run_beside_each_other(self) -> None:
         x, side = long(512), Stream()
         x @ x
         with recording() as log:
@@ -153,6 +151,15 @@ class TestOrder:
             with cuda.stream(side):
                 torch.ones(4, device="cuda") + 1
         assert kernels(log)[-1].end_ns < kernels(log, "gemm")[-1].end_ns
+        x, event = long(), Event()
+        with recording() as log:
+            x @ x
+            event.record()
+            there = cuda.current_stream("cuda:1")
+            there.wait_event(event)
+            torch.ones(4, device="cuda:1") + 1
+        assert kernels(log)[-1].device == 1
+        assert kernels(log)[-1].start_ns >= kernels(log, "gemm")[-1].end_ns
 
     def test_a_recorded_event_can_be_recorded_again(self) -> None:
         x, event, other = long(), Event(), Stream()
@@ -169,17 +176,6 @@ class TestOrder:
         side.wait_event(event)
         event.synchronize()
         assert side.query()
-
-    def test_an_event_goes_between_devices(self) -> None:
-        x, event = long(), Event()
-        with recording() as log:
-            x @ x
-            event.record()
-            there = cuda.current_stream("cuda:1")
-            there.wait_event(event)
-            torch.ones(4, device="cuda:1") + 1
-        assert kernels(log)[-1].device == 1
-        assert kernels(log)[-1].start_ns >= kernels(log, "gemm")[-1].end_ns
 
 
 class TestQueries:

@@ -110,13 +110,7 @@ def test_datasets_that_fetch_at_once_or_grow_and_loaders_that_set_attributes_fir
     assert values(Own([1, 2, 3])) == [[1, 2], [3]]
 
 
-def test_gradients_pass_through_collation():
-    x = rt.ones(2, requires_grad=True)
-    default_collate([x, x]).sum().backward()
-    assert x.grad.tolist() == [2.0, 2.0]
-
-
-def test_pinning_marks_tensors():
+def test_batches_are_pinned_and_have_gradients():
     class Own:
         pinned = False
 
@@ -128,6 +122,9 @@ def test_pinning_marks_tensors():
     ((tensor, own),) = loader
     assert tensor.is_pinned()
     assert own.pinned
+    x = rt.ones(2, requires_grad=True)
+    default_collate([x, x]).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
 
 
 def test_each_fetch_is_a_named_range():
@@ -137,9 +134,6 @@ def test_each_fetch_is_a_named_range():
     single = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     multi = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     assert ranges == [single] * 3 + [multi] * 3
-
-
-def test_numbers_of_workers_that_are_refused_or_warned_of():
     with pytest.raises(AssertionError, match="must be greater than 0"):
         iter(DataLoader(range(4), num_workers=1, prefetch_factor=0))
     with pytest.warns(UserWarning, match="will create 4096 worker processes"):

@@ -81,9 +81,6 @@ def test_fork_rng_leaves_the_stream_of_numbers_as_it_was():
     with rt.random.fork_rng(enabled=False):
         other = rt.rand(2)
     assert other.tolist() != expected
-
-
-def test_default_tensor_type():
     try:
         rt.set_default_tensor_type(rt.DoubleTensor)
         assert rt.ones(1).dtype == rt.float64
@@ -96,20 +93,7 @@ def test_default_tensor_type():
         rt.set_default_device("cuda")
 
 
-def test_summary_writer_takes_what_is_logged_and_says_once_that_it_writes_nothing():
-    board = importlib.import_module("tidy.runtime.utils.tensorboard")
-    board._said.clear()
-    with pytest.warns(UserWarning, match="writes nothing"), board.SummaryWriter("runs") as writer:
-        writer.add_scalar("loss", 0.5, 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        writer = board.SummaryWriter()
-    writer.add_histogram("weights", rt.ones(3))
-    with pytest.raises(AttributeError):
-        writer.add_nothing("x")
-
-
-def test_multiprocessing_is_pythons_and_spawn_is_refused():
+def test_multiprocessing_attention_and_tensorboard():
     processes = rt.multiprocessing
     assert processes.cpu_count() > 0
     processes.set_sharing_strategy("file_system")
@@ -123,6 +107,16 @@ def test_multiprocessing_is_pythons_and_spawn_is_refused():
         assert rt.equal(rt.nn.functional.scaled_dot_product_attention(q, q, q), plain)
     with pytest.raises(AssertionError):
         attention.sdpa_kernel("math").__enter__()
+    board = importlib.import_module("tidy.runtime.utils.tensorboard")
+    board._said.clear()
+    with pytest.warns(UserWarning, match="writes nothing"), board.SummaryWriter("runs") as writer:
+        writer.add_scalar("loss", 0.5, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        writer = board.SummaryWriter()
+    writer.add_histogram("weights", rt.ones(3))
+    with pytest.raises(AttributeError):
+        writer.add_nothing("x")
 
 
 def test_subclasses_with_a_constructor_of_their_own():

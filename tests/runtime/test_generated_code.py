@@ -124,9 +124,6 @@ def test_show_prints_row_function_and_node_class():
     ]
     places = [lines.index(line) for line in order]
     assert places == sorted(places)
-
-
-def test_show_knows_the_names_of_pytorch():
     assert "def add_to(" in show("aten::add").stdout  # every overload
     assert "def add_scaled(" in show("add").stdout
     assert "def add_scaled(" not in show("add.to").stdout

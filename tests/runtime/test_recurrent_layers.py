@@ -74,16 +74,12 @@ def test_what_an_lstm_saved_is_guarded() -> None:
         out.sum().backward()
 
 
-def test_other_ways_run_an_lstm_step_by_step() -> None:
+def test_observers_see_single_steps_of_a_gru_and_other_ways_of_an_lstm() -> None:
     model, x = _model("LSTM"), torch.randn(3, 5, 4)
     with profile() as profiler, torch.autocast("cpu", dtype=torch.float16):
         model(x)
     assert all(event.name != "aten::mkldnn_rnn_layer" for event in profiler.trace.dfs())
     assert model(x[:, :0])[0].shape == (3, 0, 4)
-
-
-def test_observers_see_single_steps_of_a_gru() -> None:
-    """As PyTorch's CPU build shows them."""
     model, x = _model("GRU"), torch.randn(3, 5, 4)
     with profile() as profiler:
         seen = model(x)[0]

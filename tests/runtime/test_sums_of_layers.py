@@ -94,7 +94,7 @@ def test_many_elements_lose_no_digits(name: str) -> None:
     assert np.abs(found - wanted).max() < 2e-6
 
 
-def test_checkpoints_keep_no_work_of_fused_operators() -> None:
+def test_norms_keep_no_work_for_checkpoints_and_want_two_dimensions() -> None:
     """What backward needs beside inputs is made again, with the same gradients."""
     x = torch.tensor(np.random.default_rng(0).standard_normal((3, 4, 5))).requires_grad_()
     plain = torch.autograd.grad((F.group_norm(x, 2) ** 3).sum(), x)[0]
@@ -112,8 +112,5 @@ def test_checkpoints_keep_no_work_of_fused_operators() -> None:
     assert node.work is None
     assert packed
     assert (torch.autograd.grad(loss, x)[0] == plain).all()
-
-
-def test_batch_norm_wants_two_dimensions() -> None:
     with pytest.raises(IndexError, match="Dimension out of range"):
         F.batch_norm(torch.ones(3), torch.zeros(3), torch.ones(3))
