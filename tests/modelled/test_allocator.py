@@ -242,9 +242,7 @@ def test_no_grad_keeps_nothing() -> None:
 SIZES = st.one_of(st.integers(0, 4000), st.integers(0, 3 * MIB), st.integers(0, 24 * MIB))
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.booleans(), SIZES, st.integers(0, 2)), max_size=25))
 def test_blocks(steps: list[tuple[bool, int, int]]) -> None:
     """What is allocated is the sum of live sizes, rounded; blocks lie apart, in segments."""
@@ -263,9 +261,7 @@ def test_blocks(steps: list[tuple[bool, int, int]]) -> None:
                     live.append(_bytes(size))
             least = sum(-(-x.nbytes // 512) * 512 for x in live)
             # A rest that is not worth splitting off (up to 1 MiB of a large block) goes along.
-            most = sum(
-                -(-x.nbytes // 512) * 512 + (MIB - 512 if x.nbytes > MIB else 0) for x in live
-            )
+            most = least + sum(MIB - 512 for x in live if x.nbytes > MIB)
             assert least <= cuda.memory_allocated() <= most
             peak = max(peak, cuda.memory_allocated())
             assert cuda.memory_allocated() <= cuda.memory_reserved()

@@ -12,6 +12,7 @@ import pytest
 import tidy.runtime as torch
 from tidy.profiler import profile
 
+from ..runtime.scripts_of_functions import function_of
 from ..runtime.tables import calls
 from .recording import recording
 
@@ -108,20 +109,13 @@ def test_the_host_waits_for_what_it_has_to_know(code: str, waits: int) -> None:
 CUDA = torch.device("cuda", 0)
 
 
-class _Two(torch.autograd.Function):
-    @staticmethod
-    def forward(_: Any, x: Any) -> Any:
-        return x * 2, x * 3
-
-    @staticmethod
+def test_gradients_are_there() -> None:
     def backward(_: Any, first: Any, second: Any) -> Any:
         assert first.device == second.device == CUDA
         return first * 2 + second * 3
 
-
-def test_gradients_are_there() -> None:
     x = torch.ones(3, device="cuda", requires_grad=True)
-    _Two.apply(x)[1].sum().backward()
+    function_of(torch, lambda _, x: (x * 2, x * 3), backward).apply(x)[1].sum().backward()
     assert x.grad.tolist() == [3.0] * 3
     x = torch.ones(3, device="cuda", requires_grad=True)
     with pytest.raises(RuntimeError, match="device type 'cpu' to a tensor with device type 'cuda'"):

@@ -139,12 +139,12 @@ def test_all_threads_have_one_clock() -> None:
     """Another thread sees the wait that this one has made, and has streams of its own."""
     y, log = _busy()
     seen: list[Any] = []
+
+    def look() -> None:
+        seen.extend([cuda.current_stream() == cuda.default_stream(), y.sum().item()])
+
     with cuda.stream(cuda.Stream()):
-        thread = threading.Thread(
-            target=lambda: seen.extend(
-                [cuda.current_stream() == cuda.default_stream(), y.sum().item()]
-            )
-        )
+        thread = threading.Thread(target=look)
         thread.start()
         thread.join()
     assert seen == [True, 512.0**3]

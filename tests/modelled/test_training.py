@@ -14,6 +14,7 @@ from tidy.runtime import cuda
 from tidy.runtime.utils.checkpoint import checkpoint
 
 from ..runtime.questions_optim import CASES, FUSED
+from ..runtime.scripts_of_functions import function_of
 from ..runtime.tables import calls
 from .hazards import hazards
 from .recording import assert_same, kernels, number_of, place_of, recording, slow
@@ -189,22 +190,14 @@ class TestWrongDevice:
         assert x.grad.tolist() == [6, 6, 6]
 
     def test_of_a_gradient_that_a_function_returns(self) -> None:
-        class Wrong(torch.autograd.Function):
-            @staticmethod
-            def forward(_: Any, x: Any) -> Any:
-                return x * 2
-
-            @staticmethod
-            def backward(_: Any, grad: Any) -> Any:
-                return grad.to("cuda:1")
-
+        wrong = function_of(torch, lambda _, x: x * 2, lambda _, grad: grad.to("cuda:1"))
         x = torch.ones(3, device="cuda", requires_grad=True)
         said = (
-            "Function WrongBackward returned an invalid gradient at index 0 - "
+            "Function MadeBackward returned an invalid gradient at index 0 - "
             "expected device cuda:0 but got cuda:1"
         )
         with pytest.raises(RuntimeError, match=said):
-            Wrong.apply(x * 1).sum().backward()
+            wrong.apply(x * 1).sum().backward()
         (x * 2).sum().backward()
         assert x.grad.tolist() == [2, 2, 2]
 

@@ -163,9 +163,7 @@ def _compare_complex(sample: Sample, ours: Any, theirs: Any) -> None:
 
 _WITHOUT = "torch.logaddexp(x, y)"  # numpy has none of complex numbers
 _OF_COMPLEX = {key: s for key, s in OPERATORS.questions.items() if s.code != _WITHOUT}
-_BROADCAST = {
-    f"{code} {' '.join(map(str, sizes))}": (code, sizes) for code, sizes in broadcasting.EVERY
-}
+_BROADCAST = {f"{row[0]} {' '.join(map(str, row[1]))}": row for row in broadcasting.EVERY}
 BY_OPERATOR = [
     Group("operators_complex", _OF_COMPLEX, _complex, _compare_complex),
     Group(

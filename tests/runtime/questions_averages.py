@@ -138,20 +138,12 @@ def clipped(t, question):
 
 # Complex parameters
 
+_OPTIONS = {"SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "RMSprop": {"centered": True}}
+_OPTIONS |= {"Adagrad": {}, "Adadelta": {}, "Adamax": {}, "NAdam": {}}
+_OPTIONS |= {"RAdam": {"betas": (0.5, 0.6)}, "Rprop": {}, "ASGD": {}}
 COMPLEX = {
     f"{name} {options} foreach={foreach}": (name, {**options, "foreach": foreach})
-    for name, options in (
-        ("SGD", {"momentum": 0.9}),
-        ("Adam", {"amsgrad": True}),
-        ("RMSprop", {"centered": True}),
-        ("Adagrad", {}),
-        ("Adadelta", {}),
-        ("Adamax", {}),
-        ("NAdam", {}),
-        ("RAdam", {"betas": (0.5, 0.6)}),
-        ("Rprop", {}),
-        ("ASGD", {}),
-    )
+    for name, options in _OPTIONS.items()
     for foreach in (None, True)
 }
 

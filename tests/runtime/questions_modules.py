@@ -97,37 +97,22 @@ def hooked_norms(lib):
 def own_parametrizations(lib):
     nn, parametrize = lib.nn, lib.nn.utils.parametrize
 
-    class Symmetric(nn.Module):
-        def forward(self, x):
-            return x.triu() + x.triu(1).transpose(-1, -2)
+    def made(name, forward, inverse=None):
+        methods = (
+            {"forward": forward, "right_inverse": inverse} if inverse else {"forward": forward}
+        )
+        named = {key: lambda _, x, call=call: call(x) for key, call in methods.items()}
+        return type(name, (nn.Module,), named)()
 
-        def right_inverse(self, a):
-            return a.triu()
+    def one_way(a):
+        raise NotImplementedError
 
-    class Twice(nn.Module):
-        def forward(self, x):
-            return x * 2
+    def mirrored(x):
+        return x.triu() + x.triu(1).transpose(-1, -2)
 
-    class Wrong(nn.Module):
-        def forward(self, x):
-            return x[0]
-
-    class OneWay(nn.Module):
-        def forward(self, x):
-            return x.exp()
-
-        def right_inverse(self, a):
-            raise NotImplementedError
-
-    class Wider(nn.Module):
-        def forward(self, x):
-            return x
-
-        def right_inverse(self, a):
-            return a.double()
-
+    add, twice = parametrize.register_parametrization, made("Twice", lambda x: x * 2)
     module = filled(lib, nn.Linear(3, 3))
-    parametrize.register_parametrization(module, "weight", Symmetric())
+    add(module, "weight", made("Symmetric", mirrored, lambda a: a.triu()))
     yield described(module), module.weight, module.parametrizations.weight.original
     yield repr(module), module.weight, len(module.parametrizations["weight"])
     yield parametrize.is_parametrized(module), parametrize.is_parametrized(module, "bias")
@@ -135,15 +120,14 @@ def own_parametrizations(lib):
     with parametrize.cached():
         yield module.weight is module.weight
     yield module.weight is module.weight
-    norm = parametrize.register_parametrization(nn.BatchNorm1d(3), "running_mean", Twice())
+    norm = add(nn.BatchNorm1d(3), "running_mean", twice)
     yield described(norm)
-    yield parametrize.register_parametrization(
-        filled(lib, nn.Linear(2, 2)), "weight", OneWay()
-    ).weight
+    exp = made("OneWay", lambda x: x.exp(), one_way)
+    yield add(filled(lib, nn.Linear(2, 2)), "weight", exp).weight
     calls = (
-        lambda: parametrize.register_parametrization(module, "none", Twice()),
-        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wrong()),
-        lambda: parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wider()),
+        lambda: add(module, "none", twice),
+        lambda: add(nn.Linear(2, 2), "weight", made("Wrong", lambda x: x[0])),
+        lambda: add(nn.Linear(2, 2), "weight", made("Wider", lambda x: x, lambda a: a.double())),
         lambda: copy.copy(norm).__reduce_ex__(2),
     )
     yield [raised(call) for call in calls]

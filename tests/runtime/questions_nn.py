@@ -70,9 +70,7 @@ CrossEntropyLoss(label_smoothing=0.1, reduction='sum') of X24, CLASSES
 BCEWithLogitsLoss() of X24, SHARES; BCELoss() of SHARES, np.abs(X24) / 8
 Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 2))) of X24
 """)
-LAYERS = [
-    (text, list(eval(f"({inputs},)"))) for text, inputs in (row.split(" of ") for row in _ROWS)
-]
+LAYERS = [(row.split(" of ")[0], list(eval(f"({row.split(' of ')[1]},)"))) for row in _ROWS]
 
 
 def layer(lib, question):
@@ -249,9 +247,7 @@ def hooks(lib):
         m.register_full_backward_pre_hook(
             lambda mod, g: (seen.append(["bpre", g[0].tolist(), g[1]]), (g[0] * 10, None))[1]
         ),
-        m.register_full_backward_hook(
-            lambda mod, gi, go: seen.append(["b", *map(listed, (*gi, *go))])
-        ),
+        m.register_full_backward_hook(lambda _, gi, go: seen.append(["b", *map(listed, gi + go)])),
         m.register_full_backward_hook(lambda mod, gi, go: (gi[0] + 1, None), prepend=True),
     ]
     out, n = m(x, 7, flag=2)

@@ -87,20 +87,17 @@ KEPT = (
     "total_steps lr_lambdas _last_lr _step_count _is_initial _milestones"
 ).split()
 
+_OPTIONS = {
+    "StepLR": {"step_size": 5}, "MultiStepLR": {"milestones": [2, 5, 9]},
+    "ConstantLR": {"total_iters": 5}, "LinearLR": {"total_iters": 7},
+    "PolynomialLR": {"total_iters": 9}, "ExponentialLR": {"gamma": 0.9},
+    "CosineAnnealingLR": {"T_max": 7}, "CosineAnnealingWarmRestarts": {"T_0": 3},
+    "LambdaLR": {"lr_lambda": lambda t: 0.9**t},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 0.3, "step_size_up": 4, "cycle_momentum": False},
+}  # fmt: skip
 RESUMED = {
     f"{name} {options} after {last_epoch}": (name, options, last_epoch)
-    for name, options in (
-        ("StepLR", {"step_size": 5}),
-        ("MultiStepLR", {"milestones": [2, 5, 9]}),
-        ("ConstantLR", {"total_iters": 5}),
-        ("LinearLR", {"total_iters": 7}),
-        ("PolynomialLR", {"total_iters": 9}),
-        ("ExponentialLR", {"gamma": 0.9}),
-        ("CosineAnnealingLR", {"T_max": 7}),
-        ("CosineAnnealingWarmRestarts", {"T_0": 3}),
-        ("LambdaLR", {"lr_lambda": lambda t: 0.9**t}),
-        ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.3, "step_size_up": 4, "cycle_momentum": False}),
-    )
+    for name, options in _OPTIONS.items()
     for last_epoch in (0, 4, 8)
 }
 RESUMED = {key.partition(" at 0x")[0] + key[-8:]: row for key, row in RESUMED.items()}

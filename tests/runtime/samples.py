@@ -248,18 +248,9 @@ def evaluate(torch, sample, tensors):
     device = tensors[0].device if tensors else "cpu"
     mask = torch.tensor([[True, False, True, False], [False] * 4, [True] * 4], device=device)
     names = dict(zip("xyz", tensors, strict=False))
-    names |= {
-        "torch": torch,
-        "F": torch.nn.functional,
-        "m": mask,
-        "i": torch.tensor(
-            [2, 0, 2] if "index_put((i, i)" not in sample.code else [2, 0, 1], device=device
-        ),
-        "inplace": inplace,
-        "operator": operator,
-    }
-    if "index_put_((i,)" in sample.code:
-        names["i"] = torch.tensor([2, 0, 1], device=device)
+    names |= {"torch": torch, "F": torch.nn.functional, "m": mask, "inplace": inplace}
+    once = "index_put((i, i)" in sample.code or "index_put_((i,)" in sample.code
+    names |= {"i": torch.tensor([2, 0, 1 if once else 2], device=device), "operator": operator}
     return eval(sample.code, names)  # noqa: S307
 
 

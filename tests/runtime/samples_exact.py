@@ -203,9 +203,8 @@ def _gradients(torch, code):
             outs = out if isinstance(out, (list, tuple)) else [out]
             outs = [t for t in outs if isinstance(t, torch.Tensor) and t.requires_grad]
             stream = np.random.default_rng(6)
-            upward = [
-                torch.tensor(stream.standard_normal(tuple(t.shape))).to(t.dtype) for t in outs
-            ]
+            drawn = [stream.standard_normal(tuple(t.shape)) for t in outs]
+            upward = [torch.tensor(a).to(t.dtype) for a, t in zip(drawn, outs, strict=True)]
             if not outs:
                 return []
             found = torch.autograd.grad(outs, list(leaves.values()), upward, allow_unused=True)

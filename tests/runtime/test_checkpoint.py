@@ -1,6 +1,6 @@
 """Checkpointing beside its answers, which test_golden.py compares with PyTorch's."""
 
-# ruff: noqa: ARG004  (lambdas and Functions have the arguments they have)
+# ruff: noqa: ARG005  (lambdas have the arguments they have)
 
 import gc
 import weakref
@@ -9,10 +9,10 @@ import pytest
 
 import tidy.runtime as rt
 from tidy.runtime.derivatives import checkpoint as rt_checkpoint
-from tidy.runtime.engine.function import Function
 from tidy.runtime.observe import autocast as amp
 
 from .scripts import leaf
+from .scripts_of_functions import function_of
 
 BOTH = pytest.mark.parametrize("reentrant", [True, False])
 
@@ -51,35 +51,24 @@ def test_random_numbers_differ_if_not_preserved(reentrant):
     assert masks[0].tolist() != masks[1].tolist()
 
 
-def test_warns_when_the_form_is_not_given():
-    x = leaf(rt, 1.0)
-    with pytest.warns(UserWarning, match="use_reentrant"):
-        rt_checkpoint.checkpoint(lambda a: a * 2, x)
-
-
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_early_stop(early_stop):
     ran, x = [], leaf(rt, 1.0)
 
-    class Watch(Function):
-        @staticmethod
-        def forward(ctx, a):
-            ran.append(1)
-            return a * 2
+    def forward(ctx, a):
+        ran.append(1)
+        return a * 2
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2
-
+    watch = function_of(rt, forward, lambda ctx, g: g * 2)
     out = rt_checkpoint.checkpoint(
-        lambda a: Watch.apply(a.sin()), x, use_reentrant=False, early_stop=early_stop
+        lambda a: watch.apply(a.sin()), x, use_reentrant=False, early_stop=early_stop
     )
     out.sum().backward()
     assert len(ran) == (1 if early_stop else 2)
     assert x.grad.item() == pytest.approx(2 * leaf(rt, 1.0).cos().item())
 
 
-def test_nothing_is_kept():
+def test_nothing_is_kept_and_the_form_is_asked_for():
     made = []
 
     def f(a):
@@ -94,6 +83,8 @@ def test_nothing_is_kept():
     out.sum().backward()
     gc.collect()
     assert made[1]() is None
+    with pytest.warns(UserWarning, match="use_reentrant"):
+        rt_checkpoint.checkpoint(lambda a: a * 2, x)
 
 
 @BOTH

@@ -183,9 +183,8 @@ def test_an_error_arrives(data, options, kind, words):
 @pytest.mark.parametrize("how", ["exit", "kill"])
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_dead_worker_is_an_error(how, persistent):
-    loader = DataLoader(
-        Eventful(**{how: 6}), num_workers=2, timeout=300, persistent_workers=persistent
-    )
+    data = Eventful(**{how: 6})
+    loader = DataLoader(data, num_workers=2, timeout=300, persistent_workers=persistent)
     iterator = iter(loader)
     pids = [process.pid for process, _, _ in iterator._workers]
     with pytest.raises(RuntimeError, match=r"worker \(pid\(s\) \d+\) exited unexpectedly"):

@@ -1,5 +1,5 @@
 """The engine by itself, with each of its loops, and sparse gradients; no PyTorch needed."""
-# ruff: noqa: ARG004, ARG005, PT030, PT031
+# ruff: noqa: ARG005, PT030, PT031
 
 import asyncio
 import gc
@@ -16,6 +16,7 @@ from tidy.runtime.engine import engine
 from tidy.runtime.ops.sparse import SparseTensor
 
 from .observed import names_in
+from .scripts_of_functions import function_of
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "full"], autouse=True)
@@ -61,19 +62,14 @@ def test_graph_goes_without_the_garbage_collector():
 
 
 def test_exception_names_the_node():
-    class Bad(autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    def fail(ctx, grad):
+        raise ValueError("mine")
 
-        @staticmethod
-        def backward(ctx, grad):
-            raise ValueError("mine")
-
+    bad = function_of(rt, lambda ctx, x: x * 2, fail)
     with pytest.raises(ValueError, match="mine") as caught:
-        Bad.apply(rt.ones(2, requires_grad=True)).sum().backward()
+        bad.apply(rt.ones(2, requires_grad=True)).sum().backward()
     if sys.version_info >= (3, 11):
-        assert any("BadBackward" in note for note in caught.value.__notes__)
+        assert any("MadeBackward" in note for note in caught.value.__notes__)
     assert "raise ValueError" in "".join(traceback.format_exception(caught.value))
 
 

@@ -34,9 +34,8 @@ def test_a_traceback_shows_the_line_of_an_operator():
     (frame,) = [f for f in frames(lambda: rt.mul(x, "3")) if f.filename == "<operator aten::mul>"]
     assert frame.name == "mul"
     assert frame.line == "return _itself(*as_tensors(NAME, input, other), *())"
-    assert (
-        function_source(TABLE["mul"].parse()).splitlines()[frame.lineno - 1].strip() == frame.line
-    )
+    source = function_source(TABLE["mul"].parse()).splitlines()
+    assert source[frame.lineno - 1].strip() == frame.line
 
 
 def test_a_traceback_shows_the_line_of_a_backward():
@@ -86,10 +85,8 @@ y = torch.mul(x, x)
 
 
 def run(*command, text=""):
-    whole = [sys.executable, *command]
-    return subprocess.run(
-        whole, input=text, capture_output=True, text=True, timeout=300, check=False
-    )
+    how = {"capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run([sys.executable, *command], input=text, check=False, **how)
 
 
 def test_a_breakpoint_in_an_operator_shows_its_source(tmp_path):

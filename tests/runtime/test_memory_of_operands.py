@@ -71,18 +71,6 @@ def test_operands_of_another_order_are_refused(order: tuple[int, ...]) -> None:
     x.permute(order).add_(x.permute(order))
 
 
-def test_arrays_of_numpy_have_memory_of_their_own() -> None:
-    """Whatever they share: PyTorch does not look behind a tensor's storage."""
-    array = np.arange(6.0)
-    x, y = torch.from_numpy(array[2:]), torch.as_tensor(array[:4])
-    x.add_(y)
-    assert array[:4].tolist() == [0, 1, 2, 4]
-    with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
-        x[1:].add_(x[:-1])
-    x = torch.from_numpy(array[::2])
-    assert torch.equal(x.as_strided(x.shape, x.stride()), x)
-
-
 @pytest.mark.parametrize(
     "code",
     calls("""
@@ -126,7 +114,7 @@ def test_an_index_writes_numbers_beyond_16_bits(dtype: Any, written: Any, key: A
         torch.zeros(1)[key] = 1e39
 
 
-def test_an_index_writes_to_what_was_expanded() -> None:
+def test_what_was_expanded_and_arrays_of_numpy_may_be_written_to() -> None:
     """Whoever shares the element sees it; sums are refused."""
     x = torch.zeros(1, 3).expand(2, 3)
     x[torch.tensor([0])] = torch.tensor([1.0, 2.0, 3.0])
@@ -135,6 +123,14 @@ def test_an_index_writes_to_what_was_expanded() -> None:
     assert x.tolist() == [[4] * 3] * 2
     with pytest.raises(RuntimeError, match="single memory location"):
         x.index_put_((torch.tensor([0, 1]),), torch.ones(3), accumulate=True)
+    array = np.arange(6.0)
+    x, y = torch.from_numpy(array[2:]), torch.as_tensor(array[:4])
+    x.add_(y)
+    assert array[:4].tolist() == [0, 1, 2, 4]
+    with pytest.raises(RuntimeError, match=r"input tensor and the written-to tensor"):
+        x[1:].add_(x[:-1])
+    x = torch.from_numpy(array[::2])
+    assert torch.equal(x.as_strided(x.shape, x.stride()), x)
 
 
 @pytest.mark.parametrize("training", [False, True])

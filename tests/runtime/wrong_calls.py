@@ -166,9 +166,7 @@ DEVIATIONS = {
     "PyTorch says AssertionError where it is built without CUDA": {
         **dict.fromkeys(("x.to('cuda:0')", "x.cuda()"), (RUN, "AssertionError")),
     },
-    "a matrix norm over any number of dimensions": {
-        "torch.linalg.norm(T, 'fro', (0, 1, 2))": (NONE, RUN),
-    },
+    "a matrix norm of any dimensions": {"torch.linalg.norm(T, 'fro', (0, 1, 2))": (NONE, RUN)},
     "an index that is out of range": {"x.index_add(0, i, x[:1])": ("IndexError", RUN)},
     "PyTorch says ValueError in this operator alone": {
         "F.mse_loss(x, x, reduction='no')": (RUN, "ValueError"),
