@@ -69,12 +69,8 @@ def test_the_comparison_is_printed_for_each_trace(
 
 def test_a_trace_that_is_none_is_one_line(tmp_path: Path) -> None:
     """Of the script as a user starts it."""
-    done = subprocess.run(
-        [sys.executable, str(_SCRIPT), str(tmp_path / "none.json")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(_SCRIPT.parents[1])},
-    )
+    command = [sys.executable, str(_SCRIPT), str(tmp_path / "none.json")]
+    env = {**os.environ, "PYTHONPATH": str(_SCRIPT.parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -113,7 +113,7 @@ ELSEWHERE = {
     "test_allocator.py": "record_stream",
     "foreach.json": "_foreach_abs _foreach_abs_ _foreach_sign _foreach_sign_ "
     "_foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_",
-    "test_fused.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
+    "test_optim.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
     "test_engine.py": "array",
     "test_reduced_precision.py": "bfloat16",
 }
