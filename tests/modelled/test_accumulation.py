@@ -82,7 +82,7 @@ def _makers(log: ActivityLog, add: DeviceWork) -> set[tuple[int, int]]:
 
 
 def test_case_1_and_one_stream_need_no_wait() -> None:
-    """Two devices took a tensor of the CPU: its gradients are added up on the host."""
+    """Gradients of a tensor of the CPU are added up on the host, those of one stream on it."""
     x = torch.ones(64, 64, requires_grad=True)
     y = x * 3
     log = _backward(y.to("cuda:0") * 2, y.to("cuda:1") * 5)
@@ -127,7 +127,7 @@ def test_case_3_on_the_consumers_device_alone() -> None:
 
 
 def test_cases_4_and_5_on_another_device() -> None:
-    """The consumer has an output on a device that is not its own."""
+    """The consumer has an output on another device: the producers' (4), or a third one (5)."""
     consumer, producers = cuda.Stream("cuda:0"), [cuda.Stream("cuda:1") for _ in range(2)]
     x = slow().requires_grad_()
     here, there = _on(consumer, lambda: Spread.apply(x, "cuda:0", "cuda:1"))
@@ -164,7 +164,7 @@ def test_a_node_runs_on_the_stream_of_its_forward() -> None:
 
 
 def test_streams_of_leaves_and_callers_wait_for_each_other() -> None:
-    """Its gradient is made where its accumulator was, and the caller's stream waits for that."""
+    """The caller's waits for a leaf's gradient, and the graph's for the gradient it begins with."""
     side, caller, x = cuda.Stream(), cuda.Stream(), slow().requires_grad_()
     out = _on(side, lambda: x @ slow())
     ones = torch.ones_like(out)

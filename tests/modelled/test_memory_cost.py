@@ -35,7 +35,7 @@ def test_more_bytes_are_never_faster(op: str, spec: DeviceSpec) -> None:
 
 
 @EVERY
-def test_a_large_stream_has_the_bandwidth_of_the_memory_and_nothing_needs_none(
+def test_a_large_stream_has_the_bandwidth_of_the_memory_and_an_empty_one_no_kernel(
     spec: DeviceSpec,
 ) -> None:
     x = Operand((1 << 28,), "float32")

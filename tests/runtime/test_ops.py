@@ -177,6 +177,7 @@ def test_every_public_name_is_in_a_sample_or_a_test():
 @pytest.mark.parametrize("file", ELSEWHERE)
 def test_the_tests_named_are_there(file):
     text = "".join(p.read_text(encoding="utf-8") for p in HERE.parent.rglob(file))
+    text = text.replace(f'"{ELSEWHERE[file]}"', "")  # it stands in this file
     assert [n for n in ELSEWHERE[file].split() if n not in text] == []
 
 

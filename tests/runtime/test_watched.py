@@ -90,7 +90,7 @@ def test_the_same_gradients(sample):
     assert any(name.startswith("aten::") for name in found.names)
 
 
-def test_nodes_beside_callbacks_and_modes_are_whole():
+def test_callbacks_and_modes_beside_an_interposer():
     found = Listener()
 
     def step():
