@@ -61,6 +61,7 @@ def test_figures_fit_the_age_the_cores_and_the_clock(spec: DeviceSpec) -> None:
     assert spec.tensor_float16_flops_per_s > spec.float32_flops_per_s
     if spec.key == "generic":
         return
+    # 64 or 128 cores an SM, two operations a cycle, within the rounding of data sheets.
     cores = 64 if spec.compute in ((7, 0), (7, 5), (8, 0)) else 128
     made = 2 * cores * spec.sm_count * spec.clock_hz
     assert made == pytest.approx(spec.float32_flops_per_s, rel=0.1)

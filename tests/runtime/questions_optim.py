@@ -121,13 +121,9 @@ _NOT_COMPARED = {
 }
 # PyTorch counts the step first where others take the gradient's negative first, and the like.
 _IN_ANOTHER_ORDER = [
-    *(
-        ("Adagrad", "maximize", None),
-        ("Adadelta", "maximize", None),
-        ("Adadelta", "maximize", True),
-    ),
-    *(("RAdam", "maximize", True), ("Rprop", "maximize", True), ("NAdam", "foreach", True)),
-]
+    ("Adagrad", "maximize", None), ("Adadelta", "maximize", None), ("Adadelta", "maximize", True),
+    ("RAdam", "maximize", True), ("Rprop", "maximize", True), ("NAdam", "foreach", True),
+]  # fmt: skip
 
 
 def operators(lib, question):

@@ -123,7 +123,7 @@ def test_what_was_expanded_and_arrays_of_numpy_may_be_written_to() -> None:
     assert x.tolist() == [[4] * 3] * 2
     with pytest.raises(RuntimeError, match="single memory location"):
         x.index_put_((torch.tensor([0, 1]),), torch.ones(3), accumulate=True)
-    array = np.arange(6.0)
+    array = np.arange(6.0)  # what arrays share PyTorch does not see: it looks at storages
     x, y = torch.from_numpy(array[2:]), torch.as_tensor(array[:4])
     x.add_(y)
     assert array[:4].tolist() == [0, 1, 2, 4]

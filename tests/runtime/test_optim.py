@@ -72,7 +72,7 @@ def test_autocast_decorates_and_casts_are_recorded():
         assert not amp.is_autocast_enabled()
 
 
-def test_without_a_device_it_is_off() -> None:
+def test_a_scaler_without_a_device_is_off() -> None:
     with pytest.warns(UserWarning, match="CUDA is not available"):
         scaler = rt.cuda.amp.GradScaler()
     loss = rt.ones((), requires_grad=True)
@@ -83,7 +83,7 @@ def test_without_a_device_it_is_off() -> None:
         rt.amp.GradScaler("cuda", enabled=False)
 
 
-def test_on_a_device() -> None:
+def test_a_scaler_on_a_device() -> None:
     rt.cuda.configure("a100")
     try:
         weight = rt.ones(3, device="cuda", requires_grad=True)
