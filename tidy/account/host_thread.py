@@ -41,6 +41,7 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         more_ns: further times to turn at, ascending.
     """
     tree, calls = _by_start(trace, tree), _by_start(trace, calls)
+    of_trace = trace.start_ns, trace.duration_ns, trace.parent
     begun_row = np.append(np.int32(-1), tree.astype(np.int32))
     call_edges, call_upto = _turns_of_calls(trace, calls)
     edges = [
@@ -67,7 +68,7 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         row = begun_row[rows_before + np.cumsum(is_row)[is_last]]
         call = call_upto[calls_before + np.cumsum(is_call)[is_last]]
         # An event that ends at a time is over by then.
-        row = nearest_open(row.astype(np.int64), times + 1, trace.end_ns, trace.parent)
+        row = nearest_open(row.astype(np.int64), times + 1, *of_trace)
         yield Turns(times, row.astype(np.int32), call)
 
 
@@ -80,12 +81,14 @@ def _by_start(trace: Trace, rows: Rows) -> Rows:
 
 def _turns_of_calls(trace: Trace, calls: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """When calls, by start, begin or end, and which is the innermost then; -1 stands before all."""
-    starts, ends = trace.start_ns[calls], trace.end_ns[calls]
-    times = np.concatenate([np.sort(ends, kind="stable"), starts])
+    starts, durations = trace.start_ns[calls], trace.duration_ns[calls]
+    times = np.concatenate([np.sort(starts + durations, kind="stable"), starts])
     order = np.argsort(times, kind="stable")  # which merges what is sorted already
     times = times[order]
     begun = np.append(-1, np.arange(len(calls)))[np.cumsum(order >= len(calls))]
-    call = nearest_open(begun, times + 1, ends, _outer_calls(trace, calls)) if len(calls) else begun
+    call = begun
+    if len(calls):
+        call = nearest_open(begun, times + 1, starts, durations, _outer_calls(trace, calls))
     return times, np.append(-1, np.append(calls, -1)[call]).astype(np.int32)
 
 

@@ -227,7 +227,7 @@ def long_lines(
     by_start = order_by_start(begun, ended - begun, track, tie, np.arange(count))
     opened, closed = began_ns[:, by_start]
     tree = build_tree(opened, closed - opened, track, track - 1, coarse_clock=False)
-    inside = innermost_open(turns[:-1] + 1, np.arange(count), opened, closed, tree.parent)
+    inside = innermost_open(turns[:-1] + 1, np.arange(count), opened, closed - opened, tree.parent)
     stack, since_ns = lines.at(turns[:-1])
     # What began after the line was reached was begun by it.
     is_own = (stack != NONE) & (np.append(opened, _BEFORE_NS)[inside] < since_ns)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import empty_pages
 from .kinds import DEVICE_KINDS, EventKind
 from .links import Table, grouped, innermost_open, match_correlation
 
@@ -18,19 +17,17 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     For a Runtime row that is the tree row it ran in; for a device row the Runtime row that launched
     it, or the tree row where the file has no call.
     """
-    kind, start = table["kind"], table["start_ns"]
-    end = empty_pages(tree_count, np.int64)
-    np.add(start[:tree_count], table["duration_ns"][:tree_count], out=end)
+    kind, start, duration = table["kind"], table["start_ns"], table["duration_ns"]
     caller = np.full(len(kind), -1, np.int32)
     op_of = _ops_by_external_id(table, tree_count)
     others = np.arange(tree_count, len(kind), dtype=np.int32)
     calls = others[kind[others] == EventKind.Runtime]
     inside = others[~np.isin(kind[others], DEVICE_KINDS)]
-    caller[inside] = _enclosing(inside, tree_count, table, end)
+    caller[inside] = _enclosing(inside, tree_count, table)
     slack_ns = 2000  # times in whole microseconds put a call up to this far outside its op
     named = calls[(op_of[calls - tree_count] >= 0) & (caller[calls] < 0)]
     op, began = op_of[named - tree_count], start[named]
-    plausible = (began >= start[op] - slack_ns) & (began <= end[op] + slack_ns)
+    plausible = (began >= start[op] - slack_ns) & (began <= start[op] + duration[op] + slack_ns)
     caller[named[plausible]] = op[plausible]
 
     device = others[np.isin(kind[others], DEVICE_KINDS)]
@@ -42,7 +39,7 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     caller[loose] = op_of[loose - tree_count]
     loose = loose[caller[loose] < 0]
     if len(loose) and len(flows["flow_id"]):
-        _follow_flows(caller, loose, flows, table, tree_count, end)
+        _follow_flows(caller, loose, flows, table, tree_count)
     return caller
 
 
@@ -67,11 +64,10 @@ def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int32]:
     return np.where(same, ops[at], none)
 
 
-def _enclosing(
-    rows: NDArray[np.int32], tree_count: int, table: Table, end: NDArray[np.int64]
-) -> NDArray[np.int32]:
+def _enclosing(rows: NDArray[np.int32], tree_count: int, table: Table) -> NDArray[np.int32]:
     """The innermost tree row open on the same thread when each row starts."""
-    start, track, parent = table["start_ns"], table["track_id"], table["parent"]
+    start, track = table["start_ns"], table["track_id"]
+    of_table = start, table["duration_ns"], table["parent"]
     found = np.full(len(rows), -1, np.int32)
     of_thread = grouped(track[rows])
     # A pass over the tree for each of few threads takes less memory than all its rows by thread.
@@ -81,7 +77,7 @@ def _enclosing(
             thread_rows = by_thread.get(thread, rows[:0]).astype(np.int32)
         else:
             thread_rows = np.flatnonzero(track[:tree_count] == thread).astype(np.int32)
-        found[mine] = innermost_open(start[rows[mine]], thread_rows, start, end, parent)
+        found[mine] = innermost_open(start[rows[mine]], thread_rows, *of_table)
     return found
 
 
@@ -91,10 +87,10 @@ def _follow_flows(
     flows: Table,
     table: Table,
     tree_count: int,
-    end: NDArray[np.int64],
 ) -> None:
     """Link device rows by arrows, which is all that files of the profiler of 2020 have."""
     start, track = table["start_ns"], table["track_id"]
+    of_table = start, table["duration_ns"], table["parent"]
     places = zip(track[loose].tolist(), start[loose].tolist(), strict=True)
     row_at = dict(zip(places, loose.tolist(), strict=True))
     names = ("category_id", "flow_id", "is_end", "track_id", "time_ns")
@@ -111,4 +107,4 @@ def _follow_flows(
     for thread, pairs in wanted.items():
         times, rows = np.array(pairs, np.int64).T
         thread_rows = np.flatnonzero(track[:tree_count] == thread)
-        caller[rows] = innermost_open(times, thread_rows, start, end, table["parent"])
+        caller[rows] = innermost_open(times, thread_rows, *of_table)

@@ -62,7 +62,7 @@ def innermost_open(
     times_ns: NDArray[np.int64],
     thread_rows: NDArray[np.integer[Any]],
     start_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
     parent: NDArray[np.int32],
 ) -> Rows:
     """Return the innermost event that is open on a thread at each time.
@@ -70,7 +70,7 @@ def innermost_open(
     Args:
         times_ns: shape (k,).
         thread_rows: the tree rows of that thread.
-        start_ns, end_ns, parent: columns of the whole table.
+        start_ns, duration_ns, parent: columns of the whole table.
     """
     if not len(thread_rows):
         return np.full(len(times_ns), -1, np.int64)
@@ -81,26 +81,35 @@ def innermost_open(
         thread_rows, starts_ns = thread_rows[by_start], starts_ns[by_start]
     at = count_upto(starts_ns, times_ns) - 1
     last = np.where(at < 0, np.int64(-1), thread_rows[at])
-    return nearest_open(last, times_ns, end_ns, parent)
+    return nearest_open(last, times_ns, start_ns, duration_ns, parent)
 
 
 def nearest_open(
-    rows: Rows, times_ns: NDArray[np.int64], end_ns: NDArray[np.int64], parent: NDArray[np.int32]
+    rows: Rows,
+    times_ns: NDArray[np.int64],
+    start_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
+    parent: NDArray[np.int32],
 ) -> Rows:
     """Return the nearest of each row (-1: none) and its ancestors that is open at the time beside
     it.
     """
+
+    def ends_ns(of: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        ends: NDArray[np.int64] = start_ns[of] + duration_ns[of]
+        return ends  # of few rows; a column of all takes much memory
+
     rows = rows.copy()
-    pending = np.flatnonzero((end_ns[rows] < times_ns) & (rows >= 0))
+    pending = np.flatnonzero((ends_ns(rows) < times_ns) & (rows >= 0))
     for _ in range(_DEEP):
         if not len(pending):
             return rows
         above = parent[rows[pending]]
         rows[pending] = above
-        pending = pending[(above >= 0) & (end_ns[above] < times_ns[pending])]
+        pending = pending[(above >= 0) & (ends_ns(above) < times_ns[pending])]
     own = _with_ancestors(rows[pending], parent)
     above = np.where(parent[own] < 0, -1, np.searchsorted(own, parent[own]))
-    found = _climb(np.searchsorted(own, rows[pending]), times_ns[pending], end_ns[own], above)
+    found = _climb(np.searchsorted(own, rows[pending]), times_ns[pending], ends_ns(own), above)
     rows[pending] = np.where(found < 0, -1, own[found])
     return rows
 

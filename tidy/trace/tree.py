@@ -100,21 +100,21 @@ def build_tree(
         coarse_clock: times are whole microseconds, so an event that ends where the next starts is
             over, unless that next one ends no later.
     """
-    ends_ns = start_ns + duration_ns
     parent = np.empty(len(start_ns), np.int32)
     subtree_end = np.empty(len(start_ns), np.int32)
     bounds = np.flatnonzero(np.diff(thread, prepend=-1, append=-1))
     spans = list(pairwise(bounds.tolist()))
     for first, last in spans:
-        depth, after = _nest(start_ns[first:last], ends_ns[first:last], coarse_clock)
-        above = _parents(depth)
-        above[above >= 0] += first
-        after += first
-        parent[first:last], subtree_end[first:last] = above, after
-        del depth, above, after  # of many events; those of the next thread need room, too
-    hung = _adopt(spans, start_ns, ends_ns, parent, thread, adopter)
+        own = slice(first, last)
+        # Of many events each column of their own is freed as soon as it was needed.
+        depth, subtree_end[own] = _nest(
+            start_ns[own], start_ns[own] + duration_ns[own], coarse_clock
+        )
+        subtree_end[own] += first
+        parent[own] = _parents(depth, first)
+        del depth
+    hung = _adopt(spans, start_ns, duration_ns, parent, thread, adopter)
     if len(hung):
-        del ends_ns
         return _lay_out(start_ns, thread, parent, subtree_end, hung)
     return Tree(None, parent, subtree_end)
 
@@ -130,13 +130,16 @@ def _nest(starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool) -> t
     lasting[-1:] = False
     rows = np.flatnonzero(lasting).astype(np.int32)
     lasts_until = _close(rows, ends, limits)
-    del limits
+    del limits, ends
     closed = np.arange(1, count + 1, dtype=np.int32)
     closed[rows] = lasts_until
     # How many events are open when each one starts: what was opened less what was closed.
     depth = np.cumsum(lasting, dtype=np.int32)
     depth -= lasting
-    depth -= np.cumsum(np.bincount(lasts_until, minlength=count + 1), dtype=np.int32)[:count]
+    del lasting, rows
+    ended = np.zeros(count + 1, np.int32)  # half of what np.bincount takes
+    np.add.at(ended, lasts_until, np.int32(1))
+    depth -= np.cumsum(ended, out=ended)[:count]
     return depth, closed
 
 
@@ -164,13 +167,18 @@ def _close(rows: Rows, ends: NDArray[np.int64], limits: NDArray[np.int64]) -> Ro
     return np.array(closed, np.int32)
 
 
-def _parents(depth: Rows) -> Rows:
-    """Return the parent of each row of a depth-first forest, -1 for roots."""
+def _parents(depth: Rows, first: int) -> Rows:
+    """Return the parent of each row of a depth-first forest whose rows count from `first` on, -1
+    for roots.
+    """
     if not len(depth):
         return depth
     # A sort of 16 bits is linear, and few trees are deeper.
     narrow = depth.astype(np.uint16) if depth.max() < 1 << 16 else depth
-    order = np.argsort(narrow, kind="stable").astype(np.int32)
+    by_depth = np.argsort(narrow, kind="stable")
+    del narrow
+    order = by_depth.astype(np.int32)
+    del by_depth
     # A row that is deeper than the one before is its first child; rows of one depth between two
     # such rows are its siblings.
     is_first = (np.diff(depth, prepend=np.int32(-1)) > 0)[order]
@@ -178,13 +186,14 @@ def _parents(depth: Rows) -> Rows:
     np.maximum.accumulate(latest, out=latest)
     parent = np.empty(len(depth), np.int32)
     parent[order] = order[latest] - 1
+    parent[parent >= 0] += first
     return parent
 
 
 def _adopt(
     spans: list[tuple[int, int]],
     starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    durations: NDArray[np.int64],
     parent: NDArray[np.int32],
     thread: NDArray[np.int32],
     adopter: NDArray[np.int32],
@@ -206,10 +215,11 @@ def _adopt(
         backward, forward = int(thread[child]), int(adopter[child])
         if backward in bottom:
             continue
-        found = _open_at(span_of.get(forward, (0, 0)), int(starts[child]), starts, ends, parent)
+        span = span_of.get(forward, (0, 0))
+        found = _open_at(span, int(starts[child]), starts, durations, parent)
         if found < 0:
             _, found = bottom.get(forward, (-1, -1))
-        if found >= 0 and ends[child] > starts[child]:
+        if found >= 0 and durations[child] > 0:
             bottom[backward] = child, found
         elif found >= 0:
             alone[child] = found
@@ -225,7 +235,7 @@ def _open_at(
     span: tuple[int, int],
     time_ns: int,
     starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    durations: NDArray[np.int64],
     parent: NDArray[np.int32],
 ) -> int:
     """The innermost event of a thread that started before `time_ns` and is open then, or -1."""
@@ -239,7 +249,7 @@ def _open_at(
         row = int(parent[row])
     found = -1
     for row in reversed(path):
-        if ends[row] < time_ns or ends[row] == starts[row]:
+        if starts[row] + durations[row] < time_ns or durations[row] == 0:
             break
         found = row
     return found
