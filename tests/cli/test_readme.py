@@ -36,7 +36,7 @@ def _codes(script: str) -> set[str]:
 def test_the_first_example() -> None:
     """The five mistakes are found in one script, and none of them in the other."""
     assert "pip install . && tidy run examples/train_mlp.py" in _README
-    assert "none of the five is found" in _README
+    assert "finds none of the five" in _README
     assert _codes("examples/train_mlp.py") >= _MISTAKES
     assert not _codes("examples/train_mlp_fixed.py") & _MISTAKES
 
