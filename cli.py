@@ -58,8 +58,8 @@ def cli() -> None:
       tidy report trace.json  check a trace of torch.profiler
       tidy explain TDY404     what a rule looks for and why
 
-    Reads what PyTorch's profiler recorded, finds anti-patterns, and says for each where it is in
-    the source, what it costs and what to write instead.
+    tidy finds anti-patterns in a recorded run. For each it says where it is in the source, what it
+    costs and what to write instead.
     """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
@@ -75,9 +75,10 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
           train_some_steps()
       prof.export_chrome_trace("trace.json.gz")
 
-    TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
+    TRACE is a file written by export_chrome_trace() or tensorboard_trace_handler() (JSON, plain or
     in gzip, zip or tar), a folder with such files, or - for standard input. The ranks of a
-    distributed job are reported together. Summaries that --summaries wrote stand for traces.
+    distributed job are reported together. Summaries written by --summaries can be given instead of
+    traces.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
 
@@ -99,13 +100,12 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
 @TRACES
 @open_options
 def open_page(traces: Sequence[str], **options: Any) -> int:
-    """Show the report as a page in the browser: where the time goes, findings, a timeline.
+    """Show the report in the browser, with a timeline.
 
     \b
       tidy open trace.json.gz
 
-    The page is a file of its own, which needs no network; `tidy report TRACE -o report.html` writes
-    it where it is wanted.
+    The page is one file and needs no network. To keep it, write `tidy report TRACE -o report.html`.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
     from tidy.commands.open_page import run_open
@@ -117,14 +117,14 @@ def open_page(traces: Sequence[str], **options: Any) -> int:
 @TRACES
 @account_options
 def account(traces: Sequence[str], **options: Any) -> int:
-    """Say where the time of a trace went, to the nanosecond.
+    """Show where the time of a trace went, to the nanosecond.
 
     \b
       tidy account trace.json.gz --by-line
 
-    Each nanosecond of the steps falls to one part: what a device computes, communication and copies
-    that nothing hides, and idle time by its cause, which is what the thread that makes the next
-    launch was doing. Steps that are unlike the others are left out, and said.
+    Each nanosecond of the steps belongs to one part: computation on a device, communication and
+    copies that no computation hides, or idle time. Idle time is divided by its cause: what the
+    thread that makes the next launch was doing. Steps unlike the others are left out and listed.
     """  # noqa: D301 - as above
     from tidy.commands.account import run_account
 
@@ -135,15 +135,15 @@ def account(traces: Sequence[str], **options: Any) -> int:
 @TRACES
 @flame_options
 def flame(traces: Sequence[str], **options: Any) -> int:
-    """Write the time by Python frame, module and operator as folded stacks.
+    """Write folded stacks: time by Python frame, module and operator.
 
     \b
       tidy flame trace.json.gz -o trace.folded
       tidy flame --device trace.json.gz | flamegraph.pl > trace.svg
 
-    A line is a path from the outermost frame to the innermost one, and the nanoseconds in it, of
-    the steps that count: what flamegraph.pl, speedscope and inferno read. A backward operator
-    stands below its forward. `tidy open` draws the same.
+    Each line is a path from the outermost frame to the innermost, and the nanoseconds spent there
+    in the steps that count. flamegraph.pl, speedscope and inferno read this form. A backward
+    operator is placed below its forward operator. `tidy open` draws the same graph.
     """  # noqa: D301 - as above
     from tidy.commands.flame import run_flame
 
@@ -168,9 +168,9 @@ def run(command: Sequence[str], **options: Any) -> int:
       tidy run --trace train.json.gz -m package.train
       tidy run --trace ranks/ -m torch.distributed.run ddp.py
 
-    The script needs no change: it runs as under `python SCRIPT ARGS`, with what it reads, writes
-    and gives back. It may use PyTorch or tidy.runtime. What was recorded until then is reported
-    also where the script fails, is interrupted or killed.
+    The script needs no change. It runs as it does under `python SCRIPT ARGS`, with the same input,
+    output and exit status, and may use PyTorch or tidy.runtime. If it fails, is interrupted or is
+    killed, the report covers what was recorded until then.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
     from tidy.commands.run import run_script
@@ -184,18 +184,18 @@ def run(command: Sequence[str], **options: Any) -> int:
 @cli.command(cls=ScriptOrFiles, epilog=exit_codes.BASELINE, context_settings=_BEFORE_A_SCRIPT)
 @baseline_options
 def baseline(command: Sequence[str], **options: Any) -> int:
-    """Write down what is found, so that only what is new counts from then on.
+    """Accept today's findings, so that only new ones count.
 
     \b
       tidy baseline trace.json.gz
       tidy baseline --run train.py --epochs 1
       tidy report trace.json --baseline tidy-baseline.json
-      tidy baseline --prune trace.json.gz  # what is gone
+      tidy baseline --prune t.json.gz  # remove what is gone
 
-    The file is for the repository: sorted, a finding an entry, with the source and the cost. Named
-    by --baseline or by the configuration, it makes `tidy run` and `tidy report` count only what it
-    does not have, or what is clearly costlier now. Called again, it puts in what is new; entries
-    that these traces say nothing about stay.
+    Commit the file to your repository: it is sorted and has one entry for each finding, with its
+    source and cost. With --baseline, or if the configuration names it, `tidy run` and `tidy report`
+    count only findings that it lacks or that are clearly costlier now. Another call adds new
+    findings; entries for which the traces hold no evidence stay.
     """  # noqa: D301 - as above
     from tidy.commands.baseline import run_baseline
 
@@ -206,17 +206,17 @@ def baseline(command: Sequence[str], **options: Any) -> int:
 @script_options
 @verify_options
 def verify(command: Sequence[str], **options: Any) -> int:
-    """Measure what fixes gain, beside what was predicted.
+    """Measure what fixes gain, and compare with the predictions.
 
     \b
       tidy verify train.py --epochs 1
       tidy verify --finding TDY101 --runs 3 train.py
 
-    The script is run once to record it, and then with nothing recorded: as it stands, and with each
-    correction that can be switched on from outside (workers and pinned memory of the loader, TF32,
-    fused optimizers, gradients set to None, no synchronize() or empty_cache()). Rules about single
-    ops time those with the recorded shapes. Each run ends after --warmup and --steps optimizer
-    steps; what the script writes, it writes each time. Its output goes to standard error.
+    The script runs once to be recorded. Then it is timed without recording: unchanged, and with
+    each fix that needs no edit (workers and pinned memory of the loader, TF32, fused optimizers,
+    gradients set to None, no synchronize() or empty_cache()). For rules about single ops, those ops
+    are timed with the recorded shapes. Each run ends after --warmup and --steps optimizer steps.
+    Files that the script writes are written in each run; its output goes to standard error.
     """  # noqa: D301 - as above
     from tidy.commands.verify import run_verify
 
@@ -226,7 +226,7 @@ def verify(command: Sequence[str], **options: Any) -> int:
 @cli.command(epilog=exit_codes.DIFF)
 @diff_options
 def diff(base: str, new: str, **options: Any) -> int:
-    """Compare two runs: did steps become longer, and what made them so?
+    """Compare two runs: are steps longer, and why?
 
     \b
       tidy run --stop-after --trace base.json train.py
@@ -234,11 +234,11 @@ def diff(base: str, new: str, **options: Any) -> int:
       tidy run --stop-after --trace new.json train.py
       tidy diff base.json new.json --fail-on-regression 5%
 
-    BASE and NEW are a trace each, a folder with the traces of a job's ranks or of several runs of
-    the script, or a report that `tidy report --format json` wrote (which has no ops and no memory).
-    What a comparison says of steps and ops is an interval, since steps differ by chance, and so do
-    runs: what all ops have in common is the machine's and not the script's. Runs on different
-    devices, of different inputs or recorded in different ways are refused.
+    BASE and NEW are each a trace, a folder with the traces of a job's ranks or of several runs of
+    the script, or a report written by `tidy report --format json` (which has no ops and no memory).
+    Steps and runs differ by chance, so differences are given as intervals. A change that all ops
+    share is attributed to the machine, not to the script. Runs on different devices, with different
+    inputs or recorded with different options are refused.
     """  # noqa: D301 - as above
     from dataclasses import replace
 
@@ -255,10 +255,10 @@ def diff(base: str, new: str, **options: Any) -> int:
 @TRACES
 @table_options
 def table(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
-    """Show where the time of a trace went: PyTorch's key_averages().table().
+    """Show PyTorch's key_averages().table() of a trace.
 
-    A row is all events with one name: self and total time on CPU and device, calls, and memory and
-    FLOPs where they were recorded. TRACE is what `tidy report` takes.
+    Each row sums up the events of one name: self and total time on CPU and device, calls, and
+    memory and FLOPs if they were recorded. TRACE is the same as for `tidy report`.
     """
     from tidy.commands.table import run_table
 
@@ -269,7 +269,7 @@ def table(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
 @PATTERNS
 @format_option("text", "json")
 def rules(patterns: Sequence[str], form: str) -> None:
-    """List the rules, each with the severity that its findings have at most."""
+    """List the rules, each with the highest severity of its findings."""
     from tidy.commands.rules import list_rules
 
     click.echo(list_rules(patterns, form))
@@ -281,9 +281,9 @@ def rules(patterns: Sequence[str], form: str) -> None:
 )
 @PATTERNS
 def explain(codes: Sequence[str], patterns: Sequence[str]) -> None:  # fmt: skip
-    """Say what rules look for, what it costs and how to fix it.
+    """Explain rules: what they look for, what it costs, how to fix it.
 
-    CODE is the code (TDY404) or the name (for-loop-indexing) of a rule, or the beginning of several
+    CODE is the code (TDY404) or the name (for-loop-indexing) of a rule, or the prefix of several
     codes (TDY1).
     """
     from tidy.commands.rules import explain_rules
@@ -294,15 +294,16 @@ def explain(codes: Sequence[str], patterns: Sequence[str]) -> None:  # fmt: skip
 @cli.command()
 @config_options
 def config(scripts: Sequence[str], **options: Any) -> None:
-    """Print what holds here, or for a script, and which file says so.
+    """Print the configuration that applies, and which file sets it.
 
     \b
       tidy config train.py
       tidy config --schema > tidy.schema.json
 
-    The nearest tidy.toml, or pyproject.toml with a table [tool.tidy], holds, upwards from the
-    script or the working directory up to the root of the repository. The output is such a file: it
-    lists every key, also the options of each rule, with its default.
+    The nearest tidy.toml, or pyproject.toml with a table [tool.tidy], applies. tidy looks in the
+    folder of the script, or else in the working directory, and in the folders above it up to the
+    root of the repository. The output is itself such a file: it lists every key with its default,
+    including the options of each rule.
     """  # noqa: D301 - as above
     from tidy.commands.config import show_config
 
@@ -311,9 +312,9 @@ def config(scripts: Sequence[str], **options: Any) -> None:
 
 @cli.command("new-rule")
 @click.argument("name", shell_complete=completion.files)
-@click.option("--check", is_flag=True, help="NAME is a file of rules: try them on their examples.")
+@click.option("--check", is_flag=True, help="Test the rules in the file NAME on their examples.")
 @click.option(
-    "--code", metavar="ABC123", help="The code of the rule; by default the next free one."
+    "--code", metavar="ABC123", help="The code of the rule. By default the next free one."
 )
 @click.option(
     "--folder",
@@ -321,17 +322,18 @@ def config(scripts: Sequence[str], **options: Any) -> None:
     default=".",
     show_default=True,
     shell_complete=completion.folders,
-    help="Write the file there.",
+    help="Write the file into this folder.",
 )
 def new_rule(name: str, check: bool, code: str | None, folder: str) -> int:
-    """Write a file for a rule of your own, with an example that fails until the rule is written.
+    """Start a rule of your own: a file, and an example that fails.
 
     \b
       tidy new-rule repeated-item
       tidy new-rule --check repeated_item.py
 
-    NAME says what is wrong, in words with hyphens. With --check it is a file or module of rules,
-    and the exit code is 1 where an example does not hold.
+    NAME says what is wrong, in words joined by hyphens. The example fails until the rule is
+    written. With --check, NAME is a file or module with rules, and the exit code is 1 if an example
+    fails.
     """  # noqa: D301 - as above
     from tidy.commands.new_rule import check_rules, write_rule
 

@@ -51,7 +51,7 @@ Command = Callable[..., Any]
 Option = Callable[[Command], Command]
 
 
-def format_option(*forms: str, text: str = "For people or for programs.") -> Option:
+def format_option(*forms: str, text: str = "Text for people or JSON for programs.") -> Option:
     """`--format`, the first of them by default."""
     return choice_option("--format form", forms, text)
 

@@ -28,36 +28,37 @@ PATTERNS = path_option(
 )
 # What two runs have to have in common; a test holds it against `tidy.diff`, which takes numpy.
 _COMPARED = ("framework", "device", "world-size", "recorded", "steps", "shapes", "dtype")
-FORMAT = format_option("text", "json", text="For people or for programs (docs/report.schema.json).")
+FORMAT = format_option(
+    "text", "json", text="Text for people or JSON for programs (docs/report.schema.json)."
+)
 _REPORT_FORMAT = format_option(
     *FORMS,
-    text="For people, or for programs: JSON (docs/report.schema.json), SARIF 2.1.0, annotations of"
-    " GitHub Actions, Markdown, a page to look at (docs/page.md).",
+    text="The form of the report: text for people, JSON (docs/report.schema.json), SARIF 2.1.0,"
+    " annotations of GitHub Actions, Markdown, or a page (docs/page.md).",
 )
 _OUTPUTS = path_option(
     "--output -o",
-    "Write the report there, not to the terminal; several times for several forms. .json,"
-    " .sarif, .md and .html say the form, or FORM=FILE does.",
+    "Write the report to this file instead of the terminal. The suffix sets the form (.json,"
+    " .sarif, .md, .html), or FORM=FILE does. May be repeated, for several forms.",
     multiple=True,
 )
-OUTPUT = path_option("--output -o", "Write the report there, not to the terminal.")
+OUTPUT = path_option("--output -o", "Write the report to this file instead of the terminal.")
 TRACES = operands("traces", "TRACE...", required=True)
 WIDTH = number_option(
     "--width",
-    "Columns of the text; by default those of the terminal or of COLUMNS, else 80.",
+    "Columns of the text. By default those of the terminal or of COLUMNS, else 80.",
     least=40,
 )
 JOBS = number_option(
     "--jobs",
-    "Read 20 MB of text or more in N worker processes: tidy report of several traces has each"
-    " process read whole files (docs/scaling.md), else 4 at the most share a file. That is faster"
-    " if as many processors have nothing else to do; the report is the same.  [default: 1, for"
-    " none]",
+    "Read traces of 20 MB or more in N worker processes, which is faster if N processors are idle;"
+    " the report is the same. `tidy report` of several traces gives each process whole files,"
+    " otherwise up to 4 share a file (docs/scaling.md).  [default: 1, no workers]",
     least=1,
 )
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)
 _STEP = click.option(
-    "--step", metavar="N|slowest", help="Of one step alone: a number, or the slowest that counts."
+    "--step", metavar="N|slowest", help="Look at one step alone: its number, or the slowest."
 )
 _PAGE_STEPS = click.option(
     "--page-steps",
@@ -65,16 +66,17 @@ _PAGE_STEPS = click.option(
     show_default=True,
     metavar="STEPS",
     callback=page_steps,
-    help="The steps that the timeline of a page shows: numbers, median, slowest.",
+    help="The steps in the timeline of a page: numbers, median or slowest, separated by commas.",
 )
 # Which configuration holds (docs/configuration.md).
 CONFIG = together(
     path_option(
         "--config config_file",
-        "Take what this TOML file says; else the nearest tidy.toml, or pyproject.toml with"
-        " [tool.tidy], upwards from the script or the working directory.",
+        "Read the configuration from this TOML file. By default the nearest tidy.toml, or"
+        " pyproject.toml with [tool.tidy], in or above the folder of the script or the working"
+        " directory.",
     ),
-    flag_option("--no-config", "Take no configuration."),
+    flag_option("--no-config", "Ignore all configuration files."),
 )
 # The options of `report`, which `run` has too.
 report_options = together(
@@ -83,66 +85,69 @@ report_options = together(
     codes_option(
         "--select", "Run only these rules: codes, prefixes (TDY4) or names, separated by commas."
     ),
-    codes_option("--ignore", "Leave these rules out."),
+    codes_option("--ignore", "Do not run these rules."),
     choice_option(
-        "--fail-on", SEVERITIES, "The least severity that makes the exit code 1.", default="warning"
+        "--fail-on",
+        SEVERITIES,
+        "Exit with 1 if a finding has at least this severity.",
+        default="warning",
     ),
     choice_option(
         "--savings",
         SAVINGS,
-        "Run the recorded graph again with what each fix changes, or weigh findings by cost.",
+        "Estimate savings by replaying the run without what each fix removes, or rank findings by"
+        " their cost.",
     ),
     click.option(
         "--warn-from",
         type=click.FloatRange(min=0, max=100),
         default=1.0,
-        show_default="1",
         metavar="PERCENT",
-        help="What a finding has to save of the steps (or to cost, where nothing is replayed) to be"
-        " a warning.",
+        help="Report a finding as a warning if it saves at least this much of the steps (or costs"
+        " it, if nothing is replayed).  [default: 1]",
     ),
     PATTERNS,
     click.option(
-        "--name", metavar="REGEX", help="Also list the events whose name matches (TDY000)."
+        "--name", metavar="REGEX", help="Also list the events whose name matches (rule TDY000)."
     ),
     number_option(
-        "--top", "Show the N findings that matter most; 0 shows all. JSON always has all.", 20
+        "--top", "Show the N most important findings; 0 shows all. JSON always has all.", 20
     ),
     WIDTH,
     _PAGE_STEPS,
     path_option(
         "--perfetto",
-        "Also write the trace for ui.perfetto.dev, with findings and the causes of idle time as"
-        " tracks; of one trace (.json or .json.gz).",
+        "Also write the trace (one alone) for ui.perfetto.dev, as .json or .json.gz, with tracks"
+        " for findings and the causes of idle time.",
     ),
-    flag_option("--quiet -q", "Print a line for each finding and nothing else."),
-    flag_option("--verbose -v", "Name each rule that does not apply, and report each rank."),
+    flag_option("--quiet -q", "Print only one line for each finding."),
+    flag_option("--verbose -v", "List the rules that do not apply, and report each rank."),
     path_option(
         "--baseline",
-        "Only what is new, or clearly costlier than in this file, counts: `tidy baseline` writes it"
-        " (docs/baseline.md).",
+        "Count only findings that are not in this file, or that are clearly costlier now. `tidy"
+        " baseline` writes it (docs/baseline.md).",
     ),
     flag_option(
         "--add-ignores",
-        "Write `# tidy: ignore[CODE]` at the findings that make the exit code 1, in the sources of"
-        " the project (docs/suppressions.md).",
+        "Write `# tidy: ignore[CODE]` into the sources of the project for each finding that makes"
+        " the exit code 1 (docs/suppressions.md).",
     ),
     CONFIG,
 )
 # How a script is run; of `run` and `verify`.
 _HOW_TO_RUN = together(
-    flag_option("-m module", "SCRIPT is a module, as for python -m."),
+    flag_option("-m module", "SCRIPT is a module, as with python -m."),
     path_option("--python", "Run with this Python: a program or a virtual environment.", "PATH"),
     choice_option(
         "--framework",
         ("auto", "runtime", "torch"),
-        "What to record: what the script imports first, or one. With runtime, `import torch`"
-        " gives tidy.runtime.",
+        "The framework to record. auto takes the one that the script imports first; with runtime,"
+        " `import torch` gives tidy.runtime.",
     ),
     path_option(
         "--device",
-        "Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100,"
-        " h200, b200 or generic. numpy computes; the device's times come from a model.",
+        "Run on tidy.runtime with N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100,"
+        " h200, b200 or generic. numpy computes the values and a model gives the times.",
         "KIND[:N]",
         completion.devices,
     ),
@@ -158,15 +163,15 @@ run_options = together(
     ),
     number_option(
         "--warmup",
-        "Recorded before them, but not counted as steps. The first reaches from the import of"
-        " the framework to the end of the first optimizer step.",
+        "Record N steps before them that do not count. The first one lasts from the import of the"
+        " framework to the end of the first optimizer step.",
         1,
     ),
-    number_option("--after", "Begin to record after N steps.", 0),
+    number_option("--after", "Start recording after N steps.", 0),
     number_option(
         "--every",
-        "Record anew every N steps, 20 times at most; report the last recording, and what"
-        " changed from one to the next. --trace t.json becomes t-1.json, t-2.json, ...",
+        "Record again every N steps, up to 20 times. The report is about the last recording and"
+        " says what changed since the ones before. --trace t.json becomes t-1.json, t-2.json, ...",
         0,
     ),
     click.option(
@@ -175,7 +180,7 @@ run_options = together(
         default=60,
         show_default=True,
         metavar="S",
-        help="Record no longer than this.",
+        help="Record for at most S seconds.",
     ),
     click.option(
         "--max-size",
@@ -183,36 +188,41 @@ run_options = together(
         default="400M",
         show_default=True,
         metavar="BYTES",
-        help="Record no more than about this: bytes, or with k, M or G after the number.",
+        help="Stop recording at about this size: bytes, or a number followed by k, M or G.",
     ),
-    flag_option("--stop-after", "End the script, too, when the steps are recorded."),
+    flag_option("--stop-after", "End the script when the steps are recorded."),
     flag_option(
         "--keep-running",
-        "Let the script go on if tidy itself is killed (SIGKILL, out of memory); else it is ended,"
-        " too.",
+        "Let the script go on if tidy itself is killed (SIGKILL, out of memory). By default the"
+        " script ends, too.",
     ),
-    path_option("--trace", "Keep the trace (.json or .json.gz); of ranks, a folder."),
-    without_option("stack", "Record no Python frames and lines: cheaper."),
+    path_option(
+        "--trace",
+        "Keep the trace in this file (.json or .json.gz); for several ranks, in this folder.",
+    ),
+    without_option("stack", "Record no Python frames and lines, which slows the script less."),
     without_option("shapes", "Record no input shapes."),
     without_option("memory", "Record no allocations."),
     flag_option(
         "--quickest",
-        "Take each part of a step to be as long as in the quickest steps: without a device, the"
-        " times that differ least from run to run. For tidy diff.",
+        "Take each part of a step to last as long as in the quickest steps. On a CPU these times"
+        " differ least from run to run, which helps `tidy diff`.",
     ),
     flag_option(
         "--all-threads",
-        "PyTorch: record ops of all threads of the script. It then records no memory.",
+        "Record the ops of all threads of the script. PyTorch then records no memory.",
     ),
 )
 # What `verify` times.
 verify_options = together(
     number_option("--steps", "Record and time N steps of the first optimizer.", 20, least=3),
-    number_option("--warmup", "Leave out N steps before them.", 3),
+    number_option("--warmup", "Skip N steps before them.", 3),
     codes_option(
-        "--finding codes", "Verify only these: codes or names of rules, separated by commas."
+        "--finding codes", "Verify only these rules: codes or names, separated by commas."
     ),
-    number_option("--runs", "Time each form of the script N times; they take turns.", 2, least=1),
+    number_option(
+        "--runs", "Time each variant of the script N times; the variants take turns.", 2, least=1
+    ),
     _PRINTED,
 )
 # What `account` shows.
@@ -220,9 +230,9 @@ account_options = together(
     _STEP,
     JOBS,
     _PRINTED,
-    flag_option("--by-step", "Also an account of each step."),
-    flag_option("--by-line", "Also the lines of source that take most time."),
-    number_option("--rows", "How many lines.", 20, least=1),
+    flag_option("--by-step", "Also show an account of each step."),
+    flag_option("--by-line", "Also show the lines of source that take most time."),
+    number_option("--rows", "Show N lines.", 20, least=1),
 )
 # What `open` shows.
 open_options = together(
@@ -230,7 +240,7 @@ open_options = together(
     JOBS,
     _PAGE_STEPS,
     codes_option("--select", "Run only these rules."),
-    codes_option("--ignore", "Leave these rules out."),
+    codes_option("--ignore", "Do not run these rules."),
     PATTERNS,
     CONFIG,
 )
@@ -238,9 +248,9 @@ open_options = together(
 flame_options = together(
     _STEP,
     JOBS,
-    flag_option("--device of_device", "Time of devices, by what launched their work."),
-    flag_option("--all-frames", "Also frames of libraries, and marks of steps."),
-    path_option("--output -o", "Write the lines there, not to the terminal."),
+    flag_option("--device of_device", "Count the time of devices, by what launched their work."),
+    flag_option("--all-frames", "Also show frames of libraries and marks of steps."),
+    path_option("--output -o", "Write the lines to this file instead of the terminal."),
 )
 # What `diff` compares, and how.
 diff_options = together(
@@ -250,16 +260,15 @@ diff_options = together(
         "--fail-on-regression",
         metavar="PERCENT",
         callback=percentage,
-        help="End with 1 where steps are certainly more than so much longer: the whole interval is"
-        " above it, not only the estimate.",
+        help="Exit with 1 if steps are longer by certainly more than this: not only the estimate"
+        " but the whole interval lies above it.",
     ),
     click.option(
         "--allow",
         type=click.Choice(("all", *_COMPARED)),
         multiple=True,
         metavar="WHAT",
-        help=f"Compare even where this differs: {', '.join(_COMPARED)}, or all; several times for"
-        " several things.",
+        help=f"Compare even if this differs: {', '.join(_COMPARED)}, or all. May be repeated.",
     ),
     format_option(
         "text",
@@ -267,16 +276,16 @@ diff_options = together(
         "markdown",
         "github",
         "html",
-        text="For people, or for programs: JSON (docs/diff.md), Markdown, annotations of GitHub"
-        " Actions, a page (docs/page.md).",
+        text="The form of the comparison: text for people, JSON (docs/diff.md), Markdown,"
+        " annotations of GitHub Actions, or a page (docs/page.md).",
     ),
     path_option(
         "--output -o",
-        "Write the comparison there; several times for several forms. .json, .md and"
-        " .html say the form, or FORM=FILE does.",
+        "Write the comparison to this file. The suffix sets the form (.json, .md, .html), or"
+        " FORM=FILE does. May be repeated, for several forms.",
         multiple=True,
     ),
-    number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),
+    number_option("--top", "Show the N most important ops and findings; 0 shows all.", 20),
     WIDTH,
     JOBS,
     CONFIG,
@@ -286,17 +295,19 @@ table_options = together(
     click.option(
         "--sort-by",
         metavar="KEY",
-        help="cpu_time_total, self_device_time_total, self_cpu_memory_usage, count, ...; by "
-        "default the self time on the device, or on the CPU where no device was recorded.",
+        help="Sort by cpu_time_total, self_device_time_total, self_cpu_memory_usage, count, ... By"
+        " default by self time on the device, or on the CPU if no device was recorded.",
     ),
-    flag_option("--group-by-shape", "A row for each combination of input shapes."),
+    flag_option("--group-by-shape", "Make a row for each combination of input shapes."),
     number_option(
-        "--group-by-stack", "A row for each combination of the N innermost Python frames.", 0
+        "--group-by-stack", "Make a row for each combination of the N innermost Python frames.", 0
     ),
-    number_option("--rows", "Show N rows; 0 shows all. 20 by default, and all in JSON and CSV."),
-    flag_option("--top-level", "Leave out what only runs inside other rows."),
-    number_option("--name-width", "Cut longer names; 0 cuts none.", 55),
-    format_option("text", "json", "csv", text="For people or for programs (docs/table.md)."),
+    number_option("--rows", "Show N rows; 0 shows all. By default 20, and all in JSON and CSV."),
+    flag_option("--top-level", "Leave out ops that only run inside other rows."),
+    number_option("--name-width", "Cut names after N letters; 0 cuts none.", 55),
+    format_option(
+        "text", "json", "csv", text="Text for people, JSON or CSV for programs (docs/table.md)."
+    ),
     OUTPUT,
     WIDTH,
     JOBS,
@@ -305,23 +316,24 @@ table_options = together(
 report_traces = together(
     operands("traces", "TRACE...", required=False),
     flag_option(
-        "--recover", "TRACE is a folder that a killed tidy run left; without one, the latest."
+        "--recover",
+        "Report what a killed `tidy run` left. TRACE is its folder; by default the latest.",
     ),
     _STEP,
     JOBS,
     flag_option(
-        "--dask", "Have Dask read the traces, in processes that it starts here (docs/scaling.md)."
+        "--dask", "Read the traces on Dask, in processes that it starts here (docs/scaling.md)."
     ),
     path_option(
         "--scheduler",
-        "The same on the workers of a cluster, by its scheduler's address.",
+        "Read the traces on the Dask cluster with this scheduler.",
         "ADDRESS",
     ),
 )
 SUMMARIES = path_option(
     "--summaries",
-    "Also write a summary of each trace, some KB, into this folder: given to tidy report later,"
-    " here or on another machine, they make the same report (docs/summaries.md).",
+    "Also write a summary of each trace, some KB, into this folder. `tidy report` makes the same"
+    " report of them later, on any machine (docs/summaries.md).",
     "DIR",
     completion.folders,
 )
@@ -336,16 +348,16 @@ config_options = together(
 # What a baseline is made of: traces, or a script to run.
 baseline_options = together(
     operands("command", "TRACE... | --run SCRIPT [ARGS]...", required=True),
-    flag_option("--run runs", "Record a script, as `tidy run` does, in place of reading traces."),
+    flag_option("--run runs", "Record a script, as `tidy run` does, instead of reading traces."),
     path_option(
         "--output -o",
-        "The file; by default that of the configuration, or"
-        " tidy-baseline.json in the folder of the project.",
+        "The file to write. By default the one that the configuration names, or tidy-baseline.json"
+        " in the folder of the project.",
     ),
-    flag_option("--prune", "Take out what is gone, and put in nothing new."),
+    flag_option("--prune", "Remove findings that are gone, and add no new ones."),
     JOBS,
     codes_option("--select", "Run only these rules."),
-    codes_option("--ignore", "Leave these rules out."),
+    codes_option("--ignore", "Do not run these rules."),
     PATTERNS,
     CONFIG,
     _HOW_TO_RUN,
