@@ -186,8 +186,9 @@ _ROWS = r"""
 [torch tensor nn in_place inplace]
 relu(self) = np.maximum(self, 0) => threshold_backward(grad, result, 0) || _above(grad, result, 0)
 []
-threshold_backward(grad_output, result, threshold: any) = _above(grad_output, result, threshold)
-    grad_output: threshold_backward(grad, result, threshold)
+threshold_backward(grad_output, self, threshold: any) = _above(grad_output, self, threshold)
+    grad_output: threshold_backward(grad, self, threshold)
+    self: zeros_like(grad)
 [nn wide in_place inplace]
 leaky_relu(self, negative_slope: any = 0.01)
     = np.where(self > 0, self, self * self.dtype.type(negative_slope))

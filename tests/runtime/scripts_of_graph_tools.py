@@ -133,3 +133,15 @@ def names_of_nodes(torch):
         *(x.scatter(0, here, 1.0), x.scatter(0, here, x), x.clone().pow_(2), x.clone().clamp_(0)),
     ]
     return [[type(one.grad_fn).__name__, one.grad_fn.name()] for one in made]
+
+
+def penalty_on_gradients_of_relus(torch):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
+    with torch.no_grad():
+        for p in model.double().parameters():
+            p.copy_((torch.arange(p.numel()) * 5 % 7 - 3).reshape(p.shape))
+    x = leaf(torch, [0.5, -1.0], [2.0, 0.25])
+    (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+    (g**2).sum().backward()
+    return [p.grad if p.grad is None else p.grad.tolist() for p in model.parameters()]

@@ -35,6 +35,22 @@ def test_every_operator_with_a_formula_has_a_sample():
     assert not missing
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.twice], ids=lambda s: s.code[:40])
+def test_gradients_are_linear_in_the_gradient_of_the_result(sample):
+    """Of a function of degree two in `weight`, as a length is, Euler's theorem holds."""
+    tensors = [rt.tensor(a, requires_grad=True) for a in samples.arrays(sample)]
+    out = samples.evaluate(rt, sample, tensors)
+    numbers = np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
+    weight = rt.tensor(numbers, requires_grad=True)
+    more = {"materialize_grads": True}
+    grads = rt.autograd.grad((out * weight).sum(), tensors, create_graph=True, **more)
+    length = sum((g * g).sum() for g in grads)
+    if length.requires_grad:
+        (grad,) = rt.autograd.grad(length, weight, **more)
+        np.testing.assert_allclose((grad * weight).sum().item(), 2 * length.item(), 1e-8, 1e-9)
+
+
 def test_dropout_keeps_the_mean_and_its_gradient_is_its_mask():
     rt.manual_seed(3)
     x = rt.ones(400, 500, dtype=rt.float64, requires_grad=True)

@@ -82,6 +82,8 @@ class Op:
         if outputs:
             self.outputs = () if outputs == "list" else tuple(outputs[1:-1].split(", "))
         self.params = _params(params)
+        names = {p.name for p in self.params}
+        assert not names & {"grad", "result", *(self.outputs or ())}, f"a formula's name: {head}"
         if "make" in self.flags:
             self.params += _params(_MAKER)
         self.formulas = {n: tuple(f.split(" || ")) for n, f in formulas}
