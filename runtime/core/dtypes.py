@@ -89,10 +89,10 @@ def _combine(high: DType | None, low: DType | None) -> DType | None:
 
 
 def result_dtype(*operands: Any) -> DType:
-    """Return the dtype of an operator on these arrays and Python numbers."""
+    """Return the dtype of an operator on these arrays and numbers; numpy's are Python's here."""
     chosen: list[DType | None] = [None] * 3  # of arrays with dimensions, without, of numbers
     for x in operands:
-        is_array = isinstance(x, (np.ndarray, np.generic))
+        is_array = isinstance(x, np.ndarray)
         place = 2 if not is_array else 0 if x.ndim else 1
         dtype, before = x.dtype if is_array else number_dtype(x), chosen[place]
         chosen[place] = dtype if before is None else promote_types(before, dtype)
@@ -102,7 +102,8 @@ def result_dtype(*operands: Any) -> DType:
 
 
 def number_dtype(x: Any) -> DType:
-    """Return what a Python number is as a tensor."""
+    """Return what a number is as a tensor."""
+    x = x.item() if isinstance(x, np.generic) else x
     if isinstance(x, int):
         return bool_ if isinstance(x, bool) else int64
     return _complex_of(_default) if isinstance(x, complex) else _default

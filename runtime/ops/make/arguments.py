@@ -133,13 +133,14 @@ def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
     arrays = [x.array for x in operands if isinstance(x, Tensor)]
     if not arrays and name not in _OF_NUMBERS and all(isinstance(x, _NUMBER) for x in operands):
         raise TypeError(f"{name.partition('::')[2]}(): one of the operands must be a Tensor")
-    for x in operands:
+    for operand in operands:
+        x = operand.item() if isinstance(operand, np.generic) else operand
         if isinstance(x, Tensor):
             found.append(x)
-        elif isinstance(x, (bool, int, float, complex)):
+        elif isinstance(x, _NUMBER):
             others = arrays if isinstance(x, (float, complex)) else ()
             found.append(wrap(np.asarray(x, result_dtype(x, *others))))
-        elif isinstance(x, (np.ndarray, np.generic)):
+        elif isinstance(x, np.ndarray):
             found.append(wrap(x))
         else:
             raise TypeError(f"{name}: expected a Tensor or a number, got {type(x).__name__}")
