@@ -1,4 +1,4 @@
-"""Automatic mixed precision: matrix products in 16 bits, losses in 32.
+"""Automatic mixed precision: matrix products in 16 bits, losses and a few more in 32.
 
 The lists are the CPU's, for modelled devices too. Source: torch/amp/autocast_mode.py,
 aten/src/ATen/autocast_mode.h.
@@ -18,11 +18,15 @@ from ..core.storage import storage_of, storages
 from ..engine.tensor import Tensor
 from .arrangement import watching
 
-_PRODUCTS = "mm bmm addmm baddbmm matmul linear conv1d conv2d conv3d scaled_dot_product_attention"
-_LOSSES = """prod mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy_loss kl_div
-    binary_cross_entropy binary_cross_entropy_with_logits"""
+_PRODUCTS = """mm bmm addmm addbmm baddbmm matmul linear conv1d conv2d conv3d conv_transpose1d
+    conv_transpose2d conv_transpose3d scaled_dot_product_attention"""
+_LOSSES = """mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy_loss kl_div
+    binary_cross_entropy binary_cross_entropy_with_logits ctc_loss poisson_nll_loss
+    cosine_embedding_loss margin_ranking_loss triplet_margin_loss multi_margin_loss"""
+_OTHERS = """prod trace cdist quantile grid_sample avg_pool3d max_pool3d adaptive_avg_pool3d
+    linalg_cholesky linalg_inv inverse fft_fft fft_rfft"""
 LOWER = {f"aten::{name}" for name in _PRODUCTS.split()}
-FLOAT32 = {f"aten::{name}" for name in _LOSSES.split()}
+FLOAT32 = {f"aten::{name}" for name in (*_LOSSES.split(), *_OTHERS.split())}
 # By type of device: what products are computed in. None is off.
 _dtypes: ContextVar[dict[str, Any]] = ContextVar("tidy_autocast", default={})  # noqa: B039
 

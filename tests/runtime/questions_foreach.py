@@ -104,6 +104,22 @@ nll_loss: F.nll_loss(x, t.zeros(4, dtype=t.int64))
 cross_entropy_loss: F.cross_entropy(x, t.zeros(4, dtype=t.int64)); add: x + x; mul: x * x
 exp: x.exp(); sum: x.sum(); mean: x.mean(); softmax: x.softmax(0); log_softmax: x.log_softmax(0)
 layer_norm: F.layer_norm(x, (4,)); pow: x.pow(2); cumsum: x.cumsum(0); norm: x.norm()
+addbmm: t.addbmm(x, x[None], x[None]); conv_transpose1d: F.conv_transpose1d(x, x[:, :, None])
+conv_transpose2d: F.conv_transpose2d(x[:, :, None], x[:, :, None, None])
+conv_transpose3d: F.conv_transpose3d(x[:, :, None, None], x[:, :, None, None, None])
+cosine_embedding_loss: F.cosine_embedding_loss(x, x, t.ones(4)); cdist: t.cdist(x, x)
+poisson_nll_loss: F.poisson_nll_loss(x, x); trace: x.trace(); quantile: x.quantile(0.5)
+ctc_loss: F.ctc_loss(x[:, None], t.ones(1, 2, dtype=t.int64), t.tensor([4]), t.tensor([2]))
+margin_ranking_loss: F.margin_ranking_loss(x[0], x[0], x[0])
+triplet_margin_loss: F.triplet_margin_loss(x, x, x); maximum: t.maximum(x, x)
+multi_margin_loss: F.multi_margin_loss(x, t.zeros(4, dtype=t.int64)); relu: F.relu(x)
+grid_sample: F.grid_sample(x[None, None], x[None, :, None, :2], align_corners=False)
+avg_pool3d: F.avg_pool3d(x[None, None, None], 1); max_pool3d: F.max_pool3d(x[None, None, None], 1)
+adaptive_avg_pool3d: F.adaptive_avg_pool3d(x[None, None, None], 1); fft_rfft: t.fft.rfft(x).real
+linalg_cholesky: t.linalg.cholesky(x @ x.mH + 9 * t.eye(4)); fft_fft: t.fft.fft(x).real
+linalg_inv: t.linalg.inv(x + 9 * t.eye(4)); inverse: t.inverse(x + 9 * t.eye(4))
+avg_pool2d: F.avg_pool2d(x[None, None], 1); gelu: F.gelu(x); stack: t.stack([x, x])
+interpolate: F.interpolate(x[None], 8, mode="linear"); var: x.var(); logsumexp: x.logsumexp(0)
 """) | {name: f"F.{name}(x.sigmoid(), x.sigmoid())" for name in _LOSSES}
 
 
