@@ -15,7 +15,7 @@ from ..engine.tensor import Tensor
 from .base import Distribution, Shape, random, tensors
 
 
-class Normal(Distribution):
+class _Located(Distribution):
     has_rsample = True
     rules: ClassVar[dict[str, str]] = {"loc": "real", "scale": "positive"}
 
@@ -24,6 +24,9 @@ class Normal(Distribution):
         super().__init__(self.loc.shape, (), validate_args)
 
     mean = mode = property(lambda self: self.loc)
+
+
+class Normal(_Located):
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale**2)
 
@@ -77,16 +80,23 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Laplace(Normal):
+class Laplace(_Located):
     variance = property(lambda self: 2 * self.scale**2)
     stddev = property(lambda self: math.sqrt(2) * self.scale)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        u = random(self._shaped(sample_shape), self.loc) * 2 - 1
-        return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
+        return self.icdf(random(self._shaped(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        apart = self._valid("real", value) - self.loc
+        return 0.5 - 0.5 * apart.sign() * (-apart.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        apart = value - 0.5
+        return self.loc - self.scale * apart.sign() * (-2 * apart.abs()).log1p()
 
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

@@ -99,6 +99,7 @@ DISTRIBUTIONS = calls("""
 D.Normal(x, y.exp()).log_prob(T[0, 0, :3]), D.Normal(0.0, 1.0).log_prob(x), D.Normal(x, 1.0).entropy(), D.Normal(x, 2.0).cdf(y), D.Normal(x, 2.0).icdf(y.sigmoid()), D.Normal(x, y.exp()).variance, D.Normal(x, y.exp()).mean
 D.Uniform(x, x + 1).log_prob(x + 0.5), D.Uniform(x, x + 2).entropy(), D.Uniform(0.0, 1.0).log_prob(x.sigmoid()), D.Uniform(x, x + 2).mean, D.Uniform(x, x + 2).variance, D.Uniform(x, x + 2).cdf(x + 0.5)
 D.Laplace(x, y.exp()).log_prob(x + 1), D.Laplace(x, y.exp()).entropy(), D.Laplace(x, y.exp()).stddev
+D.Laplace(x, y.exp()).cdf(x + y), D.Laplace(x, y.exp()).icdf(y.sigmoid())
 D.Gamma(x.exp(), y.exp()).log_prob(v.exp()), D.Gamma(x.exp().detach(), y.exp()).entropy(), D.Gamma(x.exp(), y.exp()).mean, D.Gamma(x.exp(), y.exp()).variance
 D.Beta(x.exp(), y.exp()).mean, D.Beta(x.exp(), y.exp()).variance
 [t.float() for t in (D.Beta(x.exp(), y.exp()).log_prob(v.sigmoid()), D.Beta(x.exp().detach(), y.exp().detach()).entropy(), D.Dirichlet(x.exp()).log_prob(y.softmax(1)), D.Dirichlet(x.exp().detach()).entropy())]

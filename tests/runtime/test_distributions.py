@@ -61,3 +61,12 @@ def test_gradients_of_gamma_samples_are_pytorchs():
     ours = aten._standard_gamma_grad(rt.tensor(a), rt.tensor(sample)).numpy()
     theirs = torch._standard_gamma_grad(torch.tensor(a), torch.tensor(sample)).numpy()
     np.testing.assert_allclose(ours, theirs, rtol=2e-3)
+
+
+def test_no_divergence_is_that_of_other_kinds():
+    for p, q in (
+        (D.Laplace(0.0, 1.0), D.Normal(0.0, 1.0)),
+        (D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0)),
+    ):
+        with pytest.raises(NotImplementedError, match="implemented"):
+            D.kl_divergence(p, q)
