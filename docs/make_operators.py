@@ -102,13 +102,12 @@ sinc(self) = np.sinc(self)
 It makes `torch.sinc`, `Tensor.sinc` and `Tensor.sinc_`, with a derivative of any order, type
 promotion of integers, and an event `aten::sinc` for profilers. Then
 
-1. `python -m tidy.runtime.ops show sinc` prints the code that is made of it,
-2. a sample in `tests/runtime/samples.py` has it compared with PyTorch and with differences (the
+1. a sample in `tests/runtime/samples.py` has it compared with PyTorch and with differences (the
    tests fail for an operator without one),
-3. `make docs` writes its line below.
+2. `make docs` writes its line below.
 
-A debugger shows the generated code: call the operator once, then `break torch.sinc` in pdb. In a
-traceback it is the file `<operator aten::sinc>`.
+Call the operator once to see the generated code: `inspect.getsource(torch.sinc)`, or
+`break torch.sinc` in pdb. In a traceback it is the file `<operator aten::sinc>`.
 [Why code is generated](decisions/code-generation.md) has the reasons.
 
 ## Operators

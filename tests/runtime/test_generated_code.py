@@ -1,4 +1,4 @@
-"""Generated code, as tracebacks, debuggers and `python -m tidy.runtime.ops show` show it."""
+"""Generated code, as tracebacks and debuggers show it."""
 
 import inspect
 import linecache
@@ -6,13 +6,10 @@ import re
 import subprocess
 import sys
 import traceback
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.ops.__main__ import main
 from tidy.runtime.ops.make.function_source import function_source
 from tidy.runtime.ops.make.node_source import node_source
 from tidy.runtime.ops.make.table import TABLE
@@ -99,56 +96,3 @@ def test_a_breakpoint_in_an_operator_shows_its_source(tmp_path):
     assert "if active: return active[0].op(NAME, inner, (input, other,))" in shown
     assert "other_t = other" in shown
     assert "y = torch.mul(x, x)" in shown
-
-
-def show(*arguments):
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = main(["show", *arguments])
-    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
-
-
-def test_show_prints_row_function_and_node_class():
-    lines = show("mul").stdout.splitlines()
-    order = [
-        "mul(self, other) = np.multiply(self, other) => grad * conj(other)",
-        "    other: grad * conj(self)",
-        "# <operator aten::mul>",
-        "def mul(input, other, *, out=None):",
-        "        node = new(MulBackward0)",
-        "# <operator aten::mul backward>",
-        "class MulBackward0(OpNode):",
-    ]
-    places = [lines.index(line) for line in order]
-    assert places == sorted(places)
-    assert "def add_to(" in show("aten::add").stdout  # every overload
-    assert "def add_scaled(" in show("add").stdout
-    assert "def add_scaled(" not in show("add.to").stdout
-    assert "np.multiply(self, other, out=target" in show("mul_").stdout
-    assert "def div(" in show("div").stdout  # written in Python
-
-
-def test_show_lists_all_operators():
-    names = show().stdout.split()
-    assert names == sorted(set(names))
-    assert {"mul", "mul_", "add.to", "div", "cross_entropy"} <= set(names)
-    ended = show("mull")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("no operator 'mull'; there are mul, mul_")
-
-
-def test_show_in_a_pipe_that_nobody_reads():
-    command = [sys.executable, "-m", "tidy.runtime.ops", "show"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 0
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["show", "--help"]])
-def test_help(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 0
-    assert "show" in capsys.readouterr().out

@@ -8,7 +8,7 @@ users, the code of other operators), and a later call costs nothing more. The re
 docs/decisions/code-generation.md.
 
 Debuggers and tracebacks show the code under its file's name: `<operator aten::mul>`, and for the
-node class `<operator aten::mul backward>`. `python -m tidy.runtime.ops show mul` prints it all.
+node class `<operator aten::mul backward>`.
 """
 
 # mypy: disable-error-code="attr-defined"

@@ -15,8 +15,8 @@ for. That of `mul(self, other) = np.multiply(self, other)` is, shortened,
             node.s_other = (other_t, other_t._counter[0])               save
         return out
 
-`python -m tidy.runtime.ops show mul` prints it in full, with the class of its nodes. `inner` is the
-same function without the test for observers: they run it.
+`inspect.getsource(torch.mul)` has it in full, once it was called. `inner` is the same function
+without the test for observers: they run it.
 
 In a template `{save}` is a slot. A line that ends in `#? view` stands, with what is indented below
 it, only where `view` holds of the row; one that ends in `#? not view`, where it does not. What may
