@@ -6,7 +6,7 @@ Where to read first: dataloader.py (who hands out what), then worker.py (the oth
 # ruff: noqa: F401, I001
 
 from .dataloader import DataLoader
-from .dataset import BatchSampler, ChainDataset, ConcatDataset, Dataset, DistributedSampler
+from .dataset import BatchSampler, ConcatDataset, Dataset, DistributedSampler
 from .dataset import IterableDataset, RandomSampler, Sampler, SequentialSampler, Subset
 from .dataset import SubsetRandomSampler, TensorDataset, WeightedRandomSampler, default_collate
 from .dataset import default_convert, random_split

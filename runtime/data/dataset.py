@@ -38,9 +38,6 @@ class Dataset(Generic[T_co]):
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Samples as a stream: subclasses define `__iter__`."""
 
-    def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
-        return ChainDataset([self, other])
-
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Sample `i` is row `i` of each tensor."""
@@ -96,21 +93,6 @@ class ConcatDataset(Dataset[Any]):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
-
-
-class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
-
-    def __init__(self, datasets: Iterable[Any]) -> None:
-        self.datasets = list(datasets)
-
-    def __iter__(self) -> Iterator[Any]:
-        for each in self.datasets:
-            check(isinstance(each, IterableDataset), "expected IterableDatasets", AssertionError)
-            yield from each
-
-    def __len__(self) -> int:
-        return sum(map(len, self.datasets))
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:

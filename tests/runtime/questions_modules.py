@@ -262,23 +262,6 @@ def sync_batch_norm(lib):
             net.eval()(x)]  # fmt: skip
 
 
-def streams(lib):
-    data = lib.utils.data
-
-    class Counted(data.IterableDataset):
-        def __init__(self, upto):
-            self.upto = upto
-
-        def __iter__(self):
-            return iter(range(self.upto))
-
-        def __len__(self):
-            return self.upto
-
-    chain = Counted(2) + Counted(3)
-    return [list(chain), len(chain), list(data.ChainDataset([Counted(1), Counted(2)]))]
-
-
 def shares_of_samples(lib):
     data = lib.utils.data
     rows, sampled = data.TensorDataset(lib.arange(5)), []
