@@ -126,20 +126,9 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return found if bias is None else found + bias
 
 
-def _lettered(given: Any) -> tuple[str, Any]:
-    """`x, [0, 1], y, [1, 2], [0, 2]` as "ab,bc->ac" and its operands."""
-    last = given[-1] if len(given) % 2 else None
-    lists = [*given[1::2], *([] if last is None else [last])]
-    *terms, end = ["".join("..." if i is ... else chr(97 + i) for i in ids) for ids in lists] + (
-        [""] if last is None else []
-    )
-    return ",".join(terms) + (f"->{end}" if last is not None else ""), given[: 2 * len(terms) : 2]
-
-
 def _einsum(spec: Any, operands: Any) -> Tensor:
     """Contracted from the left, two operands at a time, each pair as one batched product."""
-    if not isinstance(spec, str):
-        spec, operands = _lettered((spec, *operands))
+    check(isinstance(spec, str), "einsum(): the equation has to be a text", NotImplementedError)
     spec = spec.replace(" ", "")
     tensors = operands if isinstance(operands[0], Tensor) else operands[0]
     left, arrow, right = spec.partition("->")

@@ -66,7 +66,7 @@ x.contiguous(memory_format=torch.channels_last)
 torch.clamp(input=x, min=0), torch.add(input=x, other=y), torch.sum(input=x), torch.transpose(input=x, dim0=0, dim1=1), torch.squeeze(input=x), torch.matmul(input=x, other=M), torch.split(x, split_size_or_sections=1), x.split(split_size=1), x.chunk(chunks=2, dim=1)
 x.max(other=y), torch.where(x > 0, input=x, other=y), torch.where(condition=x > 0, self=x, other=y), x.where(x > 0, y), torch.repeat_interleave(x, repeats=2, dim=0), x.repeat_interleave(torch.tensor([1, 2]), 0, output_size=3), torch.repeat_interleave(torch.tensor([1, 2])), x.topk(k=2), x.var(dim=1, correction=0), x.scatter(0, i[None], 1.0, reduce='add'), x.scatter(0, i[None], y, reduce='multiply')
 [setattr(g := torch.nn.Parameter(x.detach()), 'grad', y.detach()), torch.nn.utils.clip_grad_norm_([g], 1.0, foreach=False), torch.nn.utils.clip_grad_value_([g], 0.1, foreach=False), g.grad][1::2]
-torch.einsum('ij,jk->ik', [x, M]), torch.einsum(x, [0, 1], M, [1, 2], [0, 2]), torch.einsum('...i->...', x)
+torch.einsum('ij,jk->ik', [x, M]), torch.einsum('...i->...', x)
 """)
 
 NAMES = calls("""
