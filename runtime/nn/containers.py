@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from itertools import groupby
 from typing import Any
 
@@ -197,6 +197,15 @@ class ParameterDict(_Parameters, MutableMapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
+
+    def update(self, parameters: Any = (), /) -> None:  # type: ignore[override]
+        """Add all of a plain dict, in the order of its names, or of what has an order to keep."""
+        pairs = dict(parameters)
+        plain = isinstance(parameters, Mapping) and not isinstance(
+            parameters, (OrderedDict, ParameterDict)
+        )
+        for key in sorted(pairs) if plain else pairs:
+            self[key] = pairs[key]
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys

@@ -149,6 +149,10 @@ def parameter_containers(lib):
     del pairs["a"]
     yield repr(pairs), pairs.pop("b"), list(pairs.keys()), pairs.get("none"), pairs.get("c")
     yield [list(pairs.copy()), [k for k, _ in pairs.items()], len(list(pairs.values()))]
+    yield (
+        list(nn.ParameterDict({"b": lib.ones(1), "a": lib.ones(1)})),
+        list(nn.ParameterDict([("b", lib.ones(1)), ("a", lib.ones(1))])),
+    )
     yield [raised(lambda: pairs["none"]), raised(lambda: pairs.pop("none")), hasattr(pairs, "a")]
 
     class Net(nn.Module):
