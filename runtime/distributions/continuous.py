@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.aten import aten
+from ..core.dtypes import finfo
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from .base import Distribution, Shape, random, tensors
@@ -85,7 +86,8 @@ class Laplace(_Located):
     stddev = property(lambda self: math.sqrt(2) * self.scale)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return self.icdf(random(self._shaped(sample_shape), self.loc))
+        share = random(self._shaped(sample_shape), self.loc)
+        return self.icdf(share.clamp(min=float(finfo(share.dtype).eps) / 4))  # at 0 it is infinite
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale

@@ -5,6 +5,7 @@ import pytest
 
 import tidy.runtime as rt
 from tidy.runtime.core.aten import aten
+from tidy.runtime.distributions import continuous
 
 D = rt.distributions
 MANY = 40_000
@@ -70,3 +71,8 @@ def test_no_divergence_is_that_of_other_kinds():
     ):
         with pytest.raises(NotImplementedError, match="implemented"):
             D.kl_divergence(p, q)
+
+
+def test_no_sample_of_laplace_is_infinite(monkeypatch):
+    monkeypatch.setattr(continuous, "random", lambda *_: rt.zeros(3))
+    assert D.Laplace(1.0, 2.0).sample((3,)).isfinite().all()
