@@ -16,7 +16,7 @@ from tidy.trace.links import grouped
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.device.autograd import called_by_script
-from ..evidence.device.carried import is_carried
+from ..evidence.device.carried import links_of_rounds
 from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
@@ -38,6 +38,7 @@ _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a 
 # Batches that TDY106 names, unless its options say otherwise.
 _PUT_TOGETHER = Limits(8, 250.0, EASY_WARNING, LARGE_INFO)
 _MOSTLY = 0.5  # of the rounds
+_LARGEST_PRODUCT = 1_000_000  # multiplications that take hardly longer than any operator does
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _ROWS = "".join(f"aten::select 9us | float[90, 8], =0, ={7 * at}\n" for at in range(12))
@@ -98,9 +99,10 @@ class ForLoopIndexing(Pattern):
     they came from, so a body in a helper function and nested loops count too. There have to be ten
     rounds, and where inputs were recorded the index has to change from round to round. Rounds with
     a matrix product or a convolution are info: they can be batched, unless each needs the one
-    before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
-    the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
-    next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded,
+    before, as in a recurrent network. Small products are a warning where the dims of all inputs, or
+    the gradients of a recorded backward, tell that rounds share a sum at most. Without inputs they
+    are not reported: the layers of a model look the same. Rounds that may need what the one before
+    made and kept are info, where shapes and memory were recorded and gradients tell no better,
     and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
     test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
     have been taken, or the loop may end at some value.
@@ -356,12 +358,7 @@ def _is_of_data_sets(around: Event) -> bool:
 
 
 def _walk(
-    trace: Trace,
-    rows: Rows,
-    period: int,
-    select_id: int,
-    fewest_rounds: int,
-    body: Body,
+    trace: Trace, rows: Rows, period: int, select_id: int, fewest_rounds: int, body: Body
 ) -> _Walk | None:
     """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
@@ -374,9 +371,13 @@ def _walk(
     if changes is False or (changes is None and body is Body.PRODUCTS):
         return None
     walk = _walk_at(trace, rows, rounds, body)
-    if walk is None or body is Body.PRODUCTS:
-        return walk
-    return replace(walk, is_carried=is_carried(trace, rows, period))
+    if walk is None:
+        return None
+    links = links_of_rounds(trace, rows, period)
+    if body is Body.PRODUCTS:
+        is_one = links.is_sum and links.largest_product <= _LARGEST_PRODUCT
+        return replace(walk, body=Body.ELEMENTS) if is_one else walk
+    return replace(walk, is_carried=links.may_carry)
 
 
 def _walk_at(trace: Trace, rows: Rows, rounds: int, body: Body) -> _Walk | None:

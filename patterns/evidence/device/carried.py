@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.trace import Capability, Rows, Trace
-from tidy.trace.inputs import is_dims
 
-from ..python.op_names import VIEWS
 from . import memory
+from .round_flow import Flow, flow_of
+from .round_gradients import keeps_gradients
 
-_SELECT = "aten::select"
 _MOST = 0.8  # of the rounds; the first and the last have no neighbour
+_LOOKED_AT = (0.25, 0.5, 0.75)  # rounds of a loop, as parts of it
 
 
-def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
-    """Tell whether rounds take a tensor that they do not make, and keep one for the next.
+class Links(NamedTuple):
+    """How a round of a loop hangs together with the one before.
 
-    A variable that each round assigns also keeps its tensor until the next one, so both are
-    required.
-    False where shapes and memory were not recorded, and for sums of single numbers.
+    Attributes:
+        may_carry: whether it may need what that made, beside the sum that it adds to.
+        is_sum: whether it is known to need no more than that sum.
+        largest_product: multiplications of its largest matrix product, as far as dims are known.
+    """
+
+    may_carry: bool
+    is_sum: bool
+    largest_product: int = 0
+
+
+def links_of_rounds(trace: Trace, rows: Rows, period: int) -> Links:
+    """Tell how rounds hang together, from the dims of their inputs and the lifetimes of memory.
+
+    A variable that each round assigns keeps its tensor until the next one, whether that needs it
+    or not. A gradient tells: what a round adds to a sum hands none to the round before.
 
     Args:
         rows: operators of the loop by start, of which the first selects; `period` make a round.
     """
-    if not trace.capabilities >= {Capability.SHAPES, Capability.MEMORY}:
-        return False
-    if not _takes_more_than_it_makes(trace, rows[:period]):
-        return False
+    flow = _most_doubted(trace, rows, period)
+    if flow is None:
+        return Links(may_carry=False, is_sum=False)
+    if flow.writes_back or not flow.doubted:
+        is_sum = flow.is_whole and not flow.writes_back
+        return Links(flow.writes_back, is_sum, flow.largest_product)
+    if Capability.MEMORY not in trace.capabilities:
+        return Links(may_carry=False, is_sum=False)
+    if keeps_gradients(trace, rows, period, flow):
+        return Links(False, True, flow.largest_product)
     # What is needed by the next round lives at any moment; what one statement makes, and the next
     # one takes, lives between these two alone.
-    return all(_keeps(trace, rows[begin::period]) for begin in range(period))
+    sizes, starts = flow.sizes(), (trace.start_ns[rows[begin::period]] for begin in range(period))
+    return Links(may_carry=all(_keeps(trace, each, sizes) for each in starts), is_sum=False)
 
 
-def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:
-    taken, made, is_last_new = 0, 0, False
-    for row in a_round.tolist():
-        event = trace.event(row)
-        is_last_new = not event.name.endswith("_")
-        made += is_last_new
-        if event.name != _SELECT:
-            # A number of Python's is recorded as a tensor without dims, too.
-            count = sum(is_dims(dims) and dims != () for dims in event.input_shapes or ())
-            taken += min(count, 1) if event.name in VIEWS else count
-    return taken > made - is_last_new
+def _most_doubted(trace: Trace, rows: Rows, period: int) -> Flow | None:
+    """Return the flow of the round with most doubt of some; None if inputs were not recorded."""
+    count = len(rows) // period
+    begins = sorted({int(part * count) * period for part in _LOOKED_AT})
+    flows = [flow_of(trace, rows[begin : begin + period]) for begin in begins]
+    known = [each for each in flows if each is not None]
+    if len(known) < len(flows):
+        return None
+    return max(known, key=lambda each: (each.writes_back, not each.is_whole, len(each.doubted)))
 
 
-def _keeps(trace: Trace, firsts: Rows) -> bool:
-    """Tell whether most rounds take memory that the one after gives back."""
-    starts = trace.start_ns[firsts]
+def _keeps(trace: Trace, starts_ns: NDArray[np.int64], sizes: NDArray[np.int64]) -> bool:
+    """Tell whether most rounds take memory of one of these sizes that outlives them."""
     for device in (*memory.devices_with_memory(trace), memory.CPU):
         lives = memory.of_device(trace, device)
-        own = slice(*np.searchsorted(lives.start_ns, (starts[0], starts[-1])))
-        taken_in = np.searchsorted(starts, lives.start_ns[own], side="right") - 1
-        freed_in = np.searchsorted(starts, lives.freed_ns[own], side="right") - 1
-        kept = np.unique(taken_in[freed_in == taken_in + 1])
-        if len(kept) >= _MOST * (len(firsts) - 1):
+        own = slice(*np.searchsorted(lives.start_ns, (starts_ns[0], starts_ns[-1])))
+        taken_in = np.searchsorted(starts_ns, lives.start_ns[own], side="right") - 1
+        freed_in = np.searchsorted(starts_ns, lives.freed_ns[own], side="right") - 1
+        is_kept = (freed_in > taken_in) & np.isin(lives.nbytes[own], sizes)
+        if len(np.unique(taken_in[is_kept])) >= _MOST * (len(starts_ns) - 1):
             return True
     return False

@@ -87,6 +87,7 @@ def changes_of(trace: Trace, device: int) -> MemoryTable:
     return trace.memory.of(rows[own])
 
 
+@kept
 def devices_with_memory(trace: Trace) -> list[int]:
     """Return the devices whose memory was recorded; the CPU's is not among them."""
     used: list[int] = np.unique(trace.device[trace.memory.row]).tolist()
