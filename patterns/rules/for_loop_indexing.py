@@ -38,7 +38,6 @@ _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a 
 # Batches that TDY106 names, unless its options say otherwise.
 _PUT_TOGETHER = Limits(8, 250.0, EASY_WARNING, LARGE_INFO)
 _MOSTLY = 0.5  # of the rounds
-_LARGEST_PRODUCT = 1_000_000  # multiplications that take hardly longer than any operator does
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _ROWS = "".join(f"aten::select 9us | float[90, 8], =0, ={7 * at}\n" for at in range(12))
@@ -256,6 +255,8 @@ class _Walk:
 def _not_put_together(walks: list[_Walk]) -> list[_Walk]:
     """Leave out lines whose rounds only take what becomes one tensor."""
     items = put_together(walks[0].trace, _PUT_TOGETHER) if walks else ()
+    if not len(items):
+        return walks
     others = [not np.isin(walk.rows, items).all() for walk in walks]
     lines = {walk.location for walk, is_other in zip(walks, others, strict=True) if not is_other}
     lines.discard(None)  # in a first step, which does not count, such a line is no batch
@@ -375,8 +376,7 @@ def _walk(
         return None
     links = links_of_rounds(trace, rows, period)
     if body is Body.PRODUCTS:
-        is_one = links.is_sum and links.largest_product <= _LARGEST_PRODUCT
-        return replace(walk, body=Body.ELEMENTS) if is_one else walk
+        return replace(walk, body=Body.ELEMENTS) if links.is_sum_of_small else walk
     return replace(walk, is_carried=links.may_carry)
 
 

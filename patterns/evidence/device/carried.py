@@ -15,6 +15,8 @@ from .round_gradients import keeps_gradients
 
 _MOST = 0.8  # of the rounds; the first and the last have no neighbour
 _LOOKED_AT = (0.25, 0.5, 0.75)  # rounds of a loop, as parts of it
+# Multiplications that take hardly longer than any operator does.
+_LARGEST_PRODUCT = 1_000_000
 
 
 class Links(NamedTuple):
@@ -22,13 +24,11 @@ class Links(NamedTuple):
 
     Attributes:
         may_carry: whether it may need what that made, beside the sum that it adds to.
-        is_sum: whether it is known to need no more than that sum.
-        largest_product: multiplications of its largest matrix product, as far as dims are known.
+        is_sum_of_small: whether it surely needs no more than that, and has no large product.
     """
 
     may_carry: bool
-    is_sum: bool
-    largest_product: int = 0
+    is_sum_of_small: bool
 
 
 def links_of_rounds(trace: Trace, rows: Rows, period: int) -> Links:
@@ -42,18 +42,19 @@ def links_of_rounds(trace: Trace, rows: Rows, period: int) -> Links:
     """
     flow = _most_doubted(trace, rows, period)
     if flow is None:
-        return Links(may_carry=False, is_sum=False)
+        return Links(may_carry=False, is_sum_of_small=False)
+    is_small = flow.largest_product <= _LARGEST_PRODUCT
     if flow.writes_back or not flow.doubted:
         is_sum = flow.is_whole and not flow.writes_back
-        return Links(flow.writes_back, is_sum, flow.largest_product)
+        return Links(flow.writes_back, is_sum and is_small)
     if Capability.MEMORY not in trace.capabilities:
-        return Links(may_carry=False, is_sum=False)
+        return Links(may_carry=False, is_sum_of_small=False)
     if keeps_gradients(trace, rows, period, flow):
-        return Links(False, True, flow.largest_product)
+        return Links(may_carry=False, is_sum_of_small=is_small)
     # What is needed by the next round lives at any moment; what one statement makes, and the next
     # one takes, lives between these two alone.
     sizes, starts = flow.sizes(), (trace.start_ns[rows[begin::period]] for begin in range(period))
-    return Links(may_carry=all(_keeps(trace, each, sizes) for each in starts), is_sum=False)
+    return Links(all(_keeps(trace, each, sizes) for each in starts), is_sum_of_small=False)
 
 
 def _most_doubted(trace: Trace, rows: Rows, period: int) -> Flow | None:
