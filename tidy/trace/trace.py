@@ -237,38 +237,47 @@ class Trace(EventTable):
         """
         if not self._has_places:
             return None
-        path: list[int] = []
+        known, tracks, path = self._locations, self.track_id, list[int]()
         location: Location | None = None
         forward = -1
         while row >= 0:
-            if row in self._locations:
-                location = self._locations[row]
+            if row in known:
+                location = known[row]
                 break
             path.append(row)
-            self._locations[row] = None  # ends the search where links run in a circle
+            known[row] = None  # ends the search where links run in a circle
             location = self._own_location(row)
             if location is not None:
                 break
             if row >= self.tree_count:
-                row = int(self.caller[row])
+                row = self.caller.item(row)
                 continue
             forward = self.forward.get(row, -1) if forward < 0 else forward
-            above = int(self.parent[row])
-            leaves_thread = above < 0 or self.track_id[above] != self.track_id[row]
+            above = self.parent.item(row)
+            leaves_thread = above < 0 or tracks.item(above) != tracks.item(row)
             if leaves_thread and forward >= 0:
                 above, forward = forward, -1
             row = above
-        self._locations.update(dict.fromkeys(path, location))
+        known.update(dict.fromkeys(path, location))
         return location
 
     def _own_location(self, row: int) -> Location | None:
-        stack = int(self.stack_id[row])
+        stack = self.stack_id.item(row)
         if stack >= 0:
             return self.places_of_stacks[stack]
-        if self.kind[row] != _PY_CALL:
+        if self.kind.item(row) != _PY_CALL:
             return None
-        frame = parse_frame(self.names[self.name_id[row]])
-        return frame if frame is not None and is_user_file(frame.file) else None
+        name = self.name_id.item(row)
+        if name not in self._users_frames:
+            frame = parse_frame(self.names[name])
+            is_users = frame is not None and is_user_file(frame.file)
+            self._users_frames[name] = frame if is_users else None
+        return self._users_frames[name]
+
+    @cached_property
+    def _users_frames(self) -> dict[int, Location | None]:
+        """By the id of the name of a Python function where it is; None of those of libraries."""
+        return {}
 
     @cached_property
     def _has_places(self) -> bool:

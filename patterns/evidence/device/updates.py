@@ -68,7 +68,7 @@ def updated_tensors(trace: Trace) -> UpdatedTensors:
     # A profiler that is told of the step by the optimizer ends a range in it: the tree tells less.
     begins = np.sort(trace.start_ns[tree_rows(trace, STEP)])
     seen = np.unique(np.searchsorted(begins, trace.start_ns[own], side="right"))
-    others = _by_script(trace, np.setdiff1d(tree_rows(trace, *_IN_PLACE), own))
+    others = _by_script(trace, np.setdiff1d(tree_rows(trace, *_IN_PLACE), own, True))
     is_cut, dims = False, list[set[Dims]]()
     for rows in (outermost_rows(trace, own), others):
         inputs = np.unique(trace.inputs_id[rows]).tolist()
@@ -89,7 +89,7 @@ def computed_with(trace: Trace) -> set[Dims]:
     rows = outermost_rows(trace, tree_rows(trace, *sorted(_COMPUTES)))
     above = trace.parent[rows]
     is_inner = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
-    own = _by_script(trace, np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace)))
+    own = _by_script(trace, np.setdiff1d(rows[~is_inner], ops_of_optimizers(trace), True))
     modules = outermost_rows(trace, np.sort(tree_rows(trace, "nn.Module: *")))
     of_layers = modules[~holds(trace, modules, tree_rows(trace, f"{NODE}*"))]
     return _all_dims(trace, own[~below(trace, of_layers).contains(own)])

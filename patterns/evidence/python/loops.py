@@ -208,7 +208,8 @@ def index_changes(
     """Tell whether so many rounds select something else; None where inputs were not recorded."""
     walked = set()
     for at in range(0, len(selects), slots):
-        index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
+        numbers = trace.inputs_id[selects[at : at + slots]].tolist()
+        index = [trace.inputs.concrete(each)[1:3] for each in numbers]
         if not all(index):
             return None
         walked.add(tuple(index))
