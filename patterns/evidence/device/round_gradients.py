@@ -52,6 +52,8 @@ def keeps_gradients(trace: Trace, rows: Rows, period: int, flow: Flow) -> bool:
     if (np.diff(first) <= 0).any():
         return False
     looked_at = looked_at[looked_at < high]
+    if not len(looked_at):
+        return False
     return _are_used_up(trace, nodes[low : high + 1], first - low, looked_at - low, flow)
 
 
