@@ -20,7 +20,9 @@ _MIB = 1 << 20
 _FEW = 3  # ops, with which a script adds up or looks at what it keeps
 
 
-_WITH_SHAPES = " > aten::mul | float[512, 512], float[512, 512]"
+_SHAPES = " | float[512, 512], float[512, 512]"
+_HANDED_ON = _SHAPES + f" > aten::mul{_SHAPES}"
+_INTO_A_RESULT = f" > aten::mul{_SHAPES}, float[0]"
 
 
 def _steps(*changes: Sequence[int], seq: str = " seq=4", more: str = "", nbytes: int = _MIB) -> str:
@@ -78,14 +80,15 @@ class GrowingMemory(Pattern):
         Fires("each-step-stays", _steps(*_EACH_STAYS), events=4, at=AT),
         Fires("no-gradients", _steps(*_EACH_STAYS, seq=""), 4, AT, Severity.INFO),
         Fires("little", _steps(*_EACH_STAYS, nbytes=1 << 17), 4, AT, Severity.INFO),
-        Fires("autocast-hands-on", _steps(*_EACH_STAYS, more=_WITH_SHAPES), events=4, at=AT),
+        Fires("autocast-hands-on", _steps(*_EACH_STAYS, more=_HANDED_ON), events=4, at=AT),
+        Fires("overloads", _steps(*_EACH_STAYS, more=_HANDED_ON + _INTO_A_RESULT), 4, AT),
         Quiet("given-back", _steps(*((n, -n) for n in range(1, 6)))),
         Quiet("given-back-a-step-later", _steps((1,), *((n, 1 - n) for n in range(2, 6)))),
         Quiet("a-queue-of-three", _steps((1, 2, 3), *((n + 3, -n) for n in range(1, 5)))),
         Quiet("warm-up", _steps((1, 2), (3,), (4, -4), (5, -5), (6, -6))),
         Quiet("numbers", _steps(*_EACH_STAYS, nbytes=512)),
         Abstains("three-steps", _steps(*_EACH_STAYS[:3])),
-        Abstains("torch-func", _steps(*_EACH_STAYS, more=" > aten::mul" + _WITH_SHAPES)),
+        Abstains("torch-func", _steps(*_EACH_STAYS, more=_HANDED_ON + f" > aten::mul{_SHAPES}")),
         Abstains("memory-not-recorded", under(FRAME, "ProfilerStep#1 > aten::mul")),
     )
 

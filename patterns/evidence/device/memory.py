@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -200,8 +202,23 @@ def kept_by_recording(trace: Trace) -> Obstacle | None:
     above = trace.parent[ops]
     over = np.where(above >= 0, trace.parent[above], -1)
     names = trace.name_id
-    is_handed_on = (over >= 0) & (names[above] == names[ops]) & (names[over] == names[ops])
-    return _WRAPPED if is_handed_on.any() else None
+    is_nested = (over >= 0) & (names[above] == names[ops]) & (names[over] == names[ops])
+    nested = np.stack([over, above, ops])[:, is_nested]
+    calls = np.unique(trace.inputs_id[nested], axis=1).T.tolist()
+    return _WRAPPED if any(map(_are_handed_on, repeat(trace), calls)) else None
+
+
+def _are_handed_on(trace: Trace, inputs_ids: Sequence[int]) -> bool:
+    """Tell wrappers, which give an op as many inputs, or all of them twice, from its overloads.
+
+    `torch.eye`, `linspace` and products of sparse tensors call two overloads of their own name,
+    one of them with a tensor for the result.
+    """
+    shapes = [trace.inputs.shapes(number) for number in inputs_ids]
+    return all(
+        len(inner) == len(outer) or inner == outer * 2 or inner * 2 == outer
+        for outer, inner in pairwise(shapes)
+    )
 
 
 def activations_at(trace: Trace, device: int, time_ns: int) -> int:
