@@ -78,9 +78,10 @@ class PythonBound(Pattern):
     `nn.LSTM`, are left as they are by `torch.compile`.
     Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
     then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
-    gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
-    tidy.runtime's, it is not looked at. What a file that was thinned out leaves between operators
-    is not checked.
+    gave the steps the times of lightly recorded ones. Long Python at one place is info, too, where
+    other work of the machine kept threads waiting for so long that little of it may be Python's.
+    Beside a modelled device, where that way is tidy.runtime's, it is not looked at. What a file
+    that was thinned out leaves between operators is not checked.
     """
 
     code = "TDY401"
@@ -144,12 +145,15 @@ class PythonBound(Pattern):
             yield from self._from_op_to_op(trace)
 
     def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Match:
-        time = host_idle.time_of(same)
+        time, waited = host_idle.time_of(same), _share_without_a_processor(trace)
         function, after = _function(same[0]), host_idle.op_after(trace, same[0])
         a_step = time_text(time.total_ns / trace.window.step_count)
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
         where += _before(after) or host_idle.mostly_before(trace, time)
+        matters = (trace.step_share(time) or 0.0) * (1 - waited) >= self.at_one_place
+        if not matters:
+            where += f"; meanwhile threads waited for a processor {waited:.0%} of the time"
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
         return Match(
             list(dict.fromkeys(each for each in events if each is not None)),
@@ -157,7 +161,7 @@ class PythonBound(Pattern):
             location=_line(function, after),
             cost=time,
             edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if matters else Severity.INFO,
         )
 
     def _from_op_to_op(self, trace: Trace) -> Matches:
@@ -194,6 +198,16 @@ class PythonBound(Pattern):
         if len(graphs.launched_in_steps(trace)):
             return graphs.MORE_IN_GRAPHS
         return GRAPHS_OF_LAYERS if is_by_recurrent_layers(trace, _from_op_to_op(trace)) else _GRAPHS
+
+
+def _share_without_a_processor(trace: Trace) -> float:
+    """Return for which share of the time threads of the script waited for a processor, 1 at most.
+
+    0 if that is not known, and where steps have times in which none waits.
+    """
+    header = trace.info.header
+    said = None if "tidy_times" in header else header.get("tidy_queued_share")
+    return float(min(max(said, 0), 1)) if isinstance(said, (int, float)) else 0.0
 
 
 def _from_op_to_op(trace: Trace) -> Intervals:

@@ -51,6 +51,26 @@ def test_python_is_named_by_its_function(read_events: ReadEvents) -> None:
     assert "for Python in count" in found.message
 
 
+@pytest.mark.parametrize(
+    ("header", "severity"),
+    [
+        ({"tidy_queued_share": 0.97}, Severity.INFO),
+        ({"tidy_queued_share": 12}, Severity.INFO),
+        ({"tidy_queued_share": 0.5}, Severity.WARNING),
+        ({"tidy_queued_share": "much"}, Severity.WARNING),
+        ({"tidy_queued_share": 0.97, "tidy_times": "light"}, Severity.WARNING),
+    ],
+)
+def test_threads_that_waited_for_a_processor(
+    read_events: ReadEvents, header: dict[str, object], severity: Severity
+) -> None:
+    """What seems to be Python then is mostly what else the machine does."""
+    trace = read_events(_steps(frame(_COUNT, 100, 4900)), **header)
+    (found,) = tidy.check(trace, select=["TDY401"]).findings
+    assert found.severity == severity
+    assert ("waited for a processor" in found.message) == (severity == Severity.INFO)
+
+
 def test_a_collective_of_another_thread_is_not_python(read_events: ReadEvents) -> None:
     """Gloo's ends just before the host goes on."""
     gloo = span("user_annotation", "gloo:all_reduce", 150, 4800, pid=1, tid=9)
