@@ -131,6 +131,21 @@ def test_after_the_end(rounds: int, said: str, tmp_path: Path) -> None:
     assert line.endswith(f"no op ran while it was recorded: {said}")
 
 
+@pytest.mark.parametrize(("seconds", "is_said"), [(1.1, True), (0, False)])
+def test_all_work_is_in_other_processes(seconds: float, is_said: bool, tmp_path: Path) -> None:
+    spends = f"import time\nwhile time.process_time() < {seconds}: pass"
+    text = (
+        f"import subprocess, sys, tidy.runtime\nsubprocess.run([sys.executable, '-c', {spends!r}])"
+    )
+    ended = tidy_run(write_script(tmp_path, text), cwd=tmp_path)
+    assert ended.code == 2
+    (line,) = ended.err.splitlines()
+    said = (
+        "processes that the script starts are not recorded; start them as ranks: tidy run -m torch"
+    )
+    assert (said in line) == is_said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "is_said"), [("cpu", True), ("cuda", False)])
 def test_a_device_that_nothing_runs_on(place: str, is_said: bool, tmp_path: Path) -> None:

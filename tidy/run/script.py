@@ -27,6 +27,7 @@ from .process import run_child
 from .recording import Recording, find_recordings
 
 _FEWEST_STEPS = 3  # to compare
+_AS_LONG_AS_TRAINING_MS = 1000  # of processor time; a compiler or `git` takes less
 
 
 class Made(NamedTuple):
@@ -247,6 +248,11 @@ def _why_no_ops(recording: Recording, options: RunOptions) -> str:
     if other is not None:
         name = {"torch": "PyTorch", "runtime": "tidy.runtime"}[other]
         return f"{why}; {name} is imported, too: --framework {other} records that"
+    if recording.state.get("children_ms", 0) >= _AS_LONG_AS_TRAINING_MS:
+        return (
+            f"{why}, and processes that the script starts are not recorded; start them as ranks:"
+            " tidy run -m torch.distributed.run ..., or record in them with tidy.record()"
+        )
     return f"{why}: nothing to report"
 
 

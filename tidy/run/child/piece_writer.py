@@ -78,6 +78,8 @@ class PieceWriter:
     def write_state(self, **more: Any) -> None:
         """Say how the recording stands, or leave a note of a problem where that has no room."""
         self.state.update(more)
+        times = os.times()
+        self.state["children_ms"] = int(1000 * (times.children_user + times.children_system))
         for module, framework in FRAMEWORKS.items():
             is_there = getattr(sys.modules.get(module), "__name__", "") == module
             if is_there and framework != self.state["framework"]:
