@@ -78,10 +78,10 @@ class PythonBound(Pattern):
     `nn.LSTM`, are left as they are by `torch.compile`.
     Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
     then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
-    gave the steps the times of lightly recorded ones. Long Python at one place is info, too, where
-    other work of the machine kept threads waiting for so long that little of it may be Python's.
-    Beside a modelled device, where that way is tidy.runtime's, it is not looked at. What a file
-    that was thinned out leaves between operators is not checked.
+    gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
+    tidy.runtime's, it is not looked at. Long Python at one place is info where other work of the
+    machine kept threads waiting for so long that little of it may be Python's. What a file that was
+    thinned out leaves between operators is not checked.
     """
 
     code = "TDY401"
@@ -206,7 +206,8 @@ def _share_without_a_processor(trace: Trace) -> float:
     0 if that is not known, and where steps have times in which none waits.
     """
     header = trace.info.header
-    said = None if "tidy_times" in header else header.get("tidy_queued_share")
+    none_waits = trace.device_is_modelled or "tidy_times" in header
+    said = None if none_waits else header.get("tidy_queued_share")
     return float(min(max(said, 0), 1)) if isinstance(said, (int, float)) else 0.0
 
 
