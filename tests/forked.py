@@ -28,8 +28,7 @@ def run_tidy(
 ) -> subprocess.CompletedProcess[bytes]:
     """`python -m tidy ...`; what it is given, and leaves, are pipes."""
     arguments, env = list(map(str, given)), environment(**changed)
-    is_too_late = any(key.startswith(_ASKED_BEFORE) for key in {*changed} - _ASKED_AGAIN)
-    if not SOAK and not is_too_late and hasattr(os, "fork"):
+    if _may_be_a_copy(changed):
         return _server().run(arguments, stdin, cwd, env)
     return subprocess.run(
         [sys.executable, "-m", "tidy", *arguments],
@@ -40,6 +39,33 @@ def run_tidy(
         timeout=_LONGEST_S,
         check=False,
     )
+
+
+def run_tidy_into(stdout: int, stderr: int, *given: str | Path, cwd: Path, **changed: str) -> int:
+    """`python -m tidy ...`, which writes into these descriptors and has nothing to read.
+
+    Returns:
+        The exit code.
+    """
+    arguments, env = list(map(str, given)), environment(**changed)
+    with Path(os.devnull).open("rb") as nothing:
+        if _may_be_a_copy(changed):
+            return _server().ask(arguments, cwd, env, (nothing.fileno(), stdout, stderr))
+        return subprocess.run(
+            [sys.executable, "-m", "tidy", *arguments],
+            stdin=nothing,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env=env,
+            timeout=_LONGEST_S,
+            check=False,
+        ).returncode
+
+
+def _may_be_a_copy(changed: Mapping[str, str]) -> bool:
+    is_too_late = any(key.startswith(_ASKED_BEFORE) for key in {*changed} - _ASKED_AGAIN)
+    return not SOAK and not is_too_late and hasattr(os, "fork")
 
 
 @cache
@@ -67,25 +93,38 @@ class _Server:
     def run(
         self, arguments: Sequence[str], stdin: bytes, cwd: Path, env: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        asked = {"arguments": arguments, "cwd": str(cwd.resolve()), "env": env}
-        text = json.dumps(asked).encode() + b"\n"
         (its_in, given), (out, its_out), (err, its_err) = [os.pipe() for _ in range(3)]
-        socket.send_fds(self._asks, [text[:1]], [its_in, its_out, its_err])
-        self._asks.sendall(text[1:])
-        for descriptor in (its_in, its_out, its_err):
-            os.close(descriptor)
+        theirs = its_in, its_out, its_err
         with ThreadPoolExecutor(3) as pool:
             pool.submit(_write, given, stdin)
             written = [pool.submit(_read, descriptor) for descriptor in (out, err)]
             try:
-                code = int(self._asks.recv(16))
-            except TimeoutError:
-                self.end()  # its pipes with it, which the threads wait for
-                _server.cache_clear()
-                raise
+                code = self.ask(arguments, cwd, env, theirs)
+            finally:
+                for descriptor in theirs:
+                    os.close(descriptor)
         return subprocess.CompletedProcess(
             ["tidy", *arguments], code, *(each.result() for each in written)
         )
+
+    def ask(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        descriptors: Sequence[int],
+    ) -> int:
+        """Wait until a copy that has these descriptors is over; returns its exit code."""
+        asked = {"arguments": arguments, "cwd": str(cwd.resolve()), "env": env}
+        text = json.dumps(asked).encode() + b"\n"
+        socket.send_fds(self._asks, [text[:1]], list(descriptors))
+        self._asks.sendall(text[1:])
+        try:
+            return int(self._asks.recv(16))
+        except TimeoutError:
+            self.end()  # its pipes with it, which threads may wait for
+            _server.cache_clear()
+            raise
 
     def end(self) -> None:
         if self._process.poll() is None:

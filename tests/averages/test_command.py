@@ -11,8 +11,8 @@ import pytest
 import tidy as package
 
 from ..cli.command import EXAMPLES, tidy, tidy_process
+from ..cli.terminal import on_terminal
 from ..cli.traces import clean, event, loop, text, write
-from .terminal import on_terminal
 
 pytestmark = pytest.mark.slow  # each case starts processes
 
@@ -159,13 +159,18 @@ def test_a_trace_without_rows_is_said(tmp_path: Path) -> None:
 def test_a_narrow_terminal_gets_what_fits(trace: Path) -> None:
     """The column that it is sorted by stays, and what is not shown is named."""
     pytest.importorskip("termios", reason="there are terminals like this on POSIX only")
-    shown = on_terminal("table", trace, columns=80)
+
+    def on_columns(columns: int, *more: str) -> list[str]:
+        shown = on_terminal("table", trace, *more, columns=columns)
+        assert shown.code == 0
+        return shown.lines
+
+    shown = on_columns(80)
     assert max(map(len, shown[:-2])) <= 80
     assert shown[1].split("  ")[-1] == "# of Calls"
     assert "Self CPU %" not in shown[1]
     (left_out,) = (line for line in shown if line.startswith("Not shown on a terminal this narrow"))
     assert "Self CPU %" in left_out
-    assert "CPU time avg" not in on_terminal("table", trace, columns=70)[1]
-    assert "CPU time avg" in on_terminal("table", trace, "--sort-by", "cpu_time", columns=70)[1]
-    wide = on_terminal("table", trace, columns=200)
-    assert wide == [line.rstrip() for line in tidy("table", trace).lines]
+    assert "CPU time avg" not in on_columns(70)[1]
+    assert "CPU time avg" in on_columns(70, "--sort-by", "cpu_time")[1]
+    assert on_columns(200) == [line.rstrip() for line in tidy("table", trace).lines]

@@ -4,54 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-import struct
-import subprocess
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import pytest
 
-from ..environment import environment
-from .command import EXAMPLES, arguments, tidy
+from .command import EXAMPLES, tidy
+from .terminal import on_terminal
 from .traces import event, text
 
-fcntl = pytest.importorskip("fcntl", reason="there are terminals like this on POSIX only")
-pty = pytest.importorskip("pty")
-termios = pytest.importorskip("termios")
+pytest.importorskip("pty", reason="there are terminals like this on POSIX only")
 
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 _COLOUR = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3\d|4\d|9\d|10\d)(?:;[\d;]*)?m")
 
 
-def _on_terminal(
-    *given: str | Path,
-    columns: int = 80,
-    stdout: IO[bytes] | int | None = None,
-    stderr: IO[bytes] | int | None = None,
-    **changed: str,
-) -> str:
-    """What the command writes on a terminal: all that is not sent elsewhere."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen(
-        arguments(*given),
-        stdin=subprocess.DEVNULL,
-        stdout=its if stdout is None else stdout,
-        stderr=its if stderr is None else stderr,
-        env=environment(**changed),
-    ) as process:
-        os.close(its)
-        shown = b"".join(iter(lambda: _read(ours), b""))
-        os.close(ours)
-    assert process.returncode in {0, 1}
-    return shown.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 1 << 16)
-    except OSError:  # Linux says so that nobody has the other end any more
-        return b""
+def _on_terminal(*given: str | Path, columns: int = 80, **more: Any) -> str:
+    shown = on_terminal(*given, columns=columns, **more)
+    assert shown.code in {0, 1}
+    return shown.out
 
 
 def test_colours_on_a_terminal_only() -> None:
@@ -76,7 +47,8 @@ def test_rules_are_listed_without_colour() -> None:
 
 
 def test_a_small_file_needs_no_bar() -> None:
-    shown = _on_terminal("report", EXAMPLES[0], stdout=subprocess.DEVNULL)
+    with Path(os.devnull).open("wb") as nothing:
+        shown = _on_terminal("report", EXAMPLES[0], stdout=nothing.fileno())
     assert shown == ""
 
 
@@ -93,11 +65,12 @@ def test_a_bar_for_long_reads(tmp_path: Path) -> None:
         for _ in range(1039):
             file.write(b"," + each)
         file.write(b"]" + end)
-    shown = _on_terminal("report", path, stdout=subprocess.DEVNULL)
+    with Path(os.devnull).open("wb") as nothing:
+        shown = _on_terminal("report", path, stdout=nothing.fileno())
     assert "reading" in shown
     assert "MB" in shown
     with (tmp_path / "errors").open("w+b") as errors:
-        shown = _on_terminal("report", path, stderr=errors)
+        shown = _on_terminal("report", path, stderr=errors.fileno())
         errors.seek(0)
         assert errors.read() == b""
     assert "reading" not in shown

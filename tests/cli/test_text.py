@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ..averages.terminal import on_terminal
 from ..environment import SOAK
 from .command import EXAMPLES, Result, tidy, tidy_process
+from .terminal import on_terminal
 from .traces import Event, clean, event, loop, write
 
 _LONG = "a_name_without_any_place_to_break_it_" * 8
@@ -40,15 +40,16 @@ def _shifted(events: list[Event], by_us: float) -> list[Event]:
 
 def _on_terminal(*given: str | Path, columns: int = 80) -> Result:
     pytest.importorskip("pty", reason="there are terminals like this on POSIX only")
-    lines = on_terminal(*given, columns=columns, NO_COLOR="1")
-    plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
-    return Result(0, "".join(f"{line}\n" for line in plain), "")
+    shown = on_terminal(*given, columns=columns, NO_COLOR="1")
+    return Result(shown.code, re.sub(r"\x1b\[[\d;]*m", "", shown.out), "")
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100] if SOAK else [40, 100])
 def test_examples(columns: int) -> None:
     given = ("report", *EXAMPLES, "--name", ".", "--fail-on", "never")
-    _check_layout(_on_terminal(*given, columns=columns), columns)
+    result = _on_terminal(*given, columns=columns)
+    assert result.code == 0
+    _check_layout(result, columns)
 
 
 def test_long_names(tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_long_names(tmp_path: Path) -> None:
     trace = write(tmp_path / _LONG[:100] / _LONG[:100] / "trace.json", [*events, named])
     given = ("report", trace, "--name", _LONG, "--select", "TDY", "--fail-on", "never")
     result = _on_terminal(*given)
+    assert result.code == 0
     _check_layout(result)
     assert result.lines[0].endswith("/trace.json")
     places = [line for line in result.lines if " x1 " in line]
@@ -122,6 +124,7 @@ def test_hostile_names(tmp_path: Path) -> None:
     events = [*loop(f"{_HOSTILE}train.py(3): fill{_HOSTILE}"), {**kernel, "pid": 0, "tid": 7}]
     trace = write(tmp_path / "trace.json", events, deviceProperties=device)
     result = _on_terminal("report", trace, "--name", "kernel")
+    assert result.code == 0
     # The loop is over before the only work of the device, in no time that counts.
     assert "TDY404 for-loop-indexing info" in result.lines
     assert "TDY000 named-event info" in result.lines
