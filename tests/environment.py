@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -15,6 +16,14 @@ _HOW_TO_PRINT = {
     "PYTHONUNBUFFERED",
 }  # fmt: skip
 _paths = [str(ROOT)]  # the package is found where this checkout is
+
+
+def pairs(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
+    """All pairs for `make soak`; else so many that each value is in one."""
+    if SOAK:
+        return [*product(one, other)]
+    count = max(len(one), len(other))
+    return [(one[n % len(one)], other[n % len(other)]) for n in range(count)]
 
 
 def environment(**changed: str) -> dict[str, str]:

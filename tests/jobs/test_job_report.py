@@ -12,6 +12,7 @@ import pytest
 from job_maker import JobOptions, make_job
 
 from ..cli.command import tidy
+from ..environment import SOAK
 
 _WHY = {
     "slow-loader": "idles for .* longer: loading data",
@@ -35,7 +36,7 @@ def _job(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("plant", _WHY)
 def test_the_late_rank_is_named_with_reason_and_cost(plant: str, tmp_path: Path) -> None:
     """What the job would be shorter by lies in the range that is said, or none is said."""
-    truth = make_job(tmp_path, JobOptions(ranks=6, steps=12, plant=plant, seed=6))
+    truth = make_job(tmp_path, JobOptions(ranks=4, steps=8, plant=plant, seed=6))
     (late,) = _job(tmp_path)["late"]
     assert late["ranks"] == truth["plant"]["ranks"]
     assert re.search(_WHY[plant], late["reason"] or "")
@@ -46,7 +47,7 @@ def test_the_late_rank_is_named_with_reason_and_cost(plant: str, tmp_path: Path)
     if plant in _IN_SOME_STEPS:
         assert set(late["steps"]) <= set(truth["plant"]["steps"])
     else:
-        cost_ns /= 12
+        cost_ns /= 8
     low_ns, high_ns = late["saved_ns"]
     assert low_ns <= cost_ns <= high_ns < 1.5 * cost_ns
 
@@ -70,7 +71,7 @@ def test_events_outside_of_the_steps_are_no_work_that_others_do_not_do(tmp_path:
 
 @pytest.mark.parametrize("plant", ["none", "clock-off", "drift"])
 def test_nobody_is_named_where_nobody_is_late(plant: str, tmp_path: Path) -> None:
-    make_job(tmp_path, JobOptions(ranks=6, plant=plant, seed=4))
+    make_job(tmp_path, JobOptions(ranks=4, plant=plant, seed=4))
     job = _job(tmp_path)
     assert (job["late"], job["slow_links"], job["unknown"]) == ([], [], [])
     assert {each["verdict"] for each in job["ranks"]} == {"not late"}
@@ -102,10 +103,10 @@ def test_lost_and_damaged_ranks_are_named_with_what_that_leaves_unknown(tmp_path
 
 
 def test_the_report_of_summaries_is_that_of_the_traces_in_any_order(tmp_path: Path) -> None:
-    make_job(tmp_path / "job", JobOptions(ranks=6, plant="slow-gpu", seed=3))
+    make_job(tmp_path / "job", JobOptions(ranks=3, plant="slow-gpu", steps=4, seed=3))
     traces = sorted((tmp_path / "job").glob("rank-*"))
     kept = tmp_path / "kept"
-    for width in ("60", "100"):
+    for width in ("60", "100") if SOAK else ("60",):
         before = tidy("report", *traces, "--width", width, "--summaries", kept).out
         assert "stays late" in before
         assert before == tidy("report", *traces[::-1], "--width", width).out

@@ -55,7 +55,7 @@ def test_the_late_ranks_are_named_with_what_they_cost(
     plant: str, shape: dict[str, int], tmp_path: Path
 ) -> None:
     """In a group of tensor parallelism and among stages, those beside the late one are not."""
-    truth = make_job(tmp_path, JobOptions(ranks=8, plant=plant, steps=8, seed=5, **shape))
+    truth = make_job(tmp_path, JobOptions(ranks=8, plant=plant, steps=6, seed=5, **shape))
     late, replay = _judged(tmp_path)
     assert late == truth["plant"]["ranks"]
     assert abs(replay.error) < 0.01

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,23 @@ _LATE = (
     *("other-path", "stall", "passing", "gpu-throttle"),
 )
 _Key = tuple[str, int]
+_Jobs = Callable[[str], tuple[Path, dict[str, Any]]]
 
 
 def _made(folder: Path, plant: str, **options: Any) -> dict[str, Any]:
     return make_job(folder, JobOptions(ranks=4, plant=plant, steps=_STEPS, seed=7, **options))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> _Jobs:
+    """Make a job with a plant once, which nobody changes; give its folder and its truth."""
+
+    @cache
+    def job(plant: str) -> tuple[Path, dict[str, Any]]:
+        folder = tmp_path_factory.mktemp(plant)
+        return folder, _made(folder, plant)
+
+    return job
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -68,13 +83,13 @@ def test_the_same_options_make_the_same_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-def test_traces_are_read_as_recorded_ones(tmp_path: Path, plant: str) -> None:
-    truth = _made(tmp_path, plant)
+def test_traces_are_read_as_recorded_ones(made: _Jobs, plant: str) -> None:
+    folder, truth = made(plant)
     for rank in truth["ranks"]:
         if rank["file"] is None:
             continue
         is_cut = plant == "cut-file" and rank["rank"] in truth["plant"]["ranks"]
-        trace = tidy.load(tmp_path / rank["file"])
+        trace = tidy.load(folder / rank["file"])
         trace.self_check()
         assert bool(trace.info.warnings) == is_cut
         assert (trace.info.rank, trace.info.world_size) == (rank["rank"], 4)
@@ -89,14 +104,14 @@ def test_traces_are_read_as_recorded_ones(tmp_path: Path, plant: str) -> None:
 
 
 @pytest.mark.parametrize("plant", ["none", "slow-gpu", "slow-link", "clock-off", "drift"])
-def test_the_truth_is_that_of_the_files(tmp_path: Path, plant: str) -> None:
+def test_the_truth_is_that_of_the_files(made: _Jobs, plant: str) -> None:
     """What a clock shows is worked out from its offset and drift."""
-    truth = _made(tmp_path, plant)
+    folder, truth = made(plant)
     known, members = _by_key(truth), _ranks_of(truth)
-    base = json.loads(gzip.decompress((tmp_path / "rank-0000.json.gz").read_bytes()))
+    base = json.loads(gzip.decompress((folder / "rank-0000.json.gz").read_bytes()))
     zero = truth["zero_ns"] - base["baseTimeNanoseconds"]
     for rank in truth["ranks"]:
-        found = _collectives(tmp_path / rank["file"])
+        found = _collectives(folder / rank["file"])
         mine = {key for key in known if rank["rank"] in members[key[0]]}
         assert set(found) == mine
         for key, (start, end) in found.items():
@@ -108,8 +123,9 @@ def test_the_truth_is_that_of_the_files(tmp_path: Path, plant: str) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-def test_collectives_are_over_together_once_all_are_there(tmp_path: Path, plant: str) -> None:
-    for each in _made(tmp_path, plant)["collectives"]:
+def test_collectives_are_over_together_once_all_are_there(made: _Jobs, plant: str) -> None:
+    _, truth = made(plant)
+    for each in truth["collectives"]:
         last = max(each["arrivals_ns"])
         assert min(each["ends_ns"]) > last
         assert np.ptp(each["ends_ns"]) <= 5_000
@@ -117,8 +133,8 @@ def test_collectives_are_over_together_once_all_are_there(tmp_path: Path, plant:
 
 
 @pytest.mark.parametrize("plant", _LATE)
-def test_the_rank_that_is_hit_is_late_and_costs_time(tmp_path: Path, plant: str) -> None:
-    truth = _made(tmp_path, plant)
+def test_the_rank_that_is_hit_is_late_and_costs_time(made: _Jobs, plant: str) -> None:
+    _, truth = made(plant)
     assert truth["job_ns"] > 1.01 * truth["without_ns"]
     (hit,) = truth["plant"]["ranks"]
     first = dict[int, dict[str, Any]]()
@@ -153,16 +169,16 @@ def test_a_slow_link_is_that_of_one_group(tmp_path: Path) -> None:
     assert _ranks_of(truth)[slow] == truth["plant"]["ranks"]
 
 
-def test_files_may_be_lost_cut_or_of_other_steps(tmp_path: Path) -> None:
-    lost = _made(tmp_path / "lost", "lost-ranks")
+def test_files_may_be_lost_cut_or_of_other_steps(made: _Jobs) -> None:
+    folder, lost = made("lost-ranks")
     missing = [rank["rank"] for rank in lost["ranks"] if rank["file"] is None]
     assert missing == lost["plant"]["ranks"]
-    assert len(list((tmp_path / "lost").glob("rank-*"))) == 4 - len(missing)
-    cut = _made(tmp_path / "cut", "cut-file")
+    assert len(list(folder.glob("rank-*"))) == 4 - len(missing)
+    folder, cut = made("cut-file")
     (hit,) = cut["plant"]["ranks"]
     with pytest.raises(EOFError):
-        gzip.decompress((tmp_path / "cut" / f"rank-{hit:04d}.json.gz").read_bytes())
-    other = _made(tmp_path / "other", "other-steps")
+        gzip.decompress((folder / f"rank-{hit:04d}.json.gz").read_bytes())
+    _, other = made("other-steps")
     firsts = [rank["first_step"] for rank in other["ranks"]]
     assert [rank for rank, first in enumerate(firsts) if first != min(firsts)] == (
         other["plant"]["ranks"]

@@ -14,6 +14,7 @@ from job_maker import JobOptions, make_job
 from tidy.reducing import folder
 
 from ..cli.command import Result, tidy
+from ..environment import pairs
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,11 @@ def test_a_file_of_a_negative_rank_keeps_the_others_compared(job: Path) -> None:
 
 
 @pytest.mark.usefixtures("how_many")
-@pytest.mark.parametrize("name", ["empty.json", "empty.json.gz", "sub/empty.json"])
+@pytest.mark.parametrize(
+    ("how_many", "name"),
+    pairs(("few", "many"), ("empty.json", "empty.json.gz", "sub/empty.json")),
+    indirect=["how_many"],
+)
 def test_an_empty_file_in_a_folder_is_named_and_the_others_are_reported(
     job: Path, name: str
 ) -> None:
