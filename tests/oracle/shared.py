@@ -62,19 +62,27 @@ _RECORDED = re.compile(
 )
 
 
-def _bytes_of(path: Path) -> bytes:
-    """The file, unpacked as far as it can be: it may be cut off, or not what its name says."""
+def _bytes_of(path: Path, most_nbytes: int = 0) -> bytes:
+    """The file, unpacked as far as it can be: it may be cut off, or not what its name says.
+
+    Args:
+        most_nbytes: of its text; 0 for all.
+    """
     data = path.read_bytes()
     if data[:2] != b"\x1f\x8b":
-        return data
+        return data[: most_nbytes or None]
     try:
-        return zlib.decompressobj(wbits=31).decompress(data)
+        return zlib.decompressobj(wbits=31).decompress(data, most_nbytes)
     except zlib.error:
         return b""
 
 
+_START_NBYTES = 100_000  # has an event in nearly all of them
+
+
 def _is_trace(path: Path) -> bool:
-    return _RECORDED.search(_bytes_of(path)) is not None
+    texts = (_bytes_of(path, most_nbytes) for most_nbytes in (_START_NBYTES, 0))
+    return any(_RECORDED.search(text) for text in texts)
 
 
 FILES = [
@@ -139,6 +147,7 @@ def findings(path: Path, code: str) -> list[Finding]:
     return [finding for finding in report(path).findings if finding.code == code]
 
 
+@lru_cache(maxsize=1)
 def text_of(path: Path) -> str:
     """The file as text, unpacked."""
     return _bytes_of(path).decode("utf-8", "replace")
