@@ -22,8 +22,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from .build import build_trace
@@ -68,6 +70,12 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
 
+@lru_cache(maxsize=1000)
+def _kind_of(name: str, on_device: bool) -> EventKind:
+    kinds = _KINDS_ON_DEVICE if on_device else _KINDS
+    return next(kind for pattern, kind in kinds if re.match(pattern, name))
+
+
 def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()) -> Trace:
     """Return the trace that an outline describes.
 
@@ -102,6 +110,7 @@ def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()
             stack.append(_Node(match, inputs))
             (stack[level - 1].children if level else roots).append(stack[level])
     writer.write(roots)
+    writer.end()
     return build_trace(writer.raw, TraceInfo(path, writer.header, warnings))
 
 
@@ -114,6 +123,8 @@ class _Writer:
         self.thread = 1
         self.clock_ns = 0
         self.correlation = 0
+        self._columns = defaultdict[str, list[int]](list)
+        self._inputs_ids: dict[str, int] = {"": -1}
 
     def read_header(self, content: str) -> None:
         device = _DEVICE.fullmatch(content)
@@ -146,38 +157,42 @@ class _Writer:
     def _append(self, node: _Node, start_ns: int, duration_ns: int, correlation: int) -> None:
         event, strings = node.event, self.raw.strings
         on_device = bool(event["arrow"])
-        kinds = _KINDS_ON_DEVICE if on_device else _KINDS
-        kind = next(kind for pattern, kind in kinds if re.match(pattern, event["name"]))
+        kind = _kind_of(event["name"], on_device)
         of_device = on_device or event["reserved"] is not None
         device = int(event["device"] or 0) if of_device else -1
         if kind == EventKind.Allocation:
             duration_ns = 0
             self.raw.append_memory(
-                [self.raw.row_count],
+                [len(self._columns["kind"])],
                 address=[int(event["address"] or 0)],
                 allocated_nbytes=[int(event["allocated"] or 0)],
                 reserved_nbytes=[int(event["reserved"] or 0)],
             )
-        self.raw.append(
-            1,
-            name_id=[strings.names[event["name"]]],
-            kind=[kind],
-            start_ns=[start_ns],
-            duration_ns=[duration_ns],
-            track_id=[strings.tracks[Track(device, 7) if on_device else Track(1, self.thread)]],
-            correlation=[correlation if on_device or kind == EventKind.Runtime else 0],
-            sequence_nr=[int(event["sequence_nr"] or -1)],
-            forward_thread=[int(event["forward_thread"] or 0)],
-            inputs_id=[self._inputs(node.inputs)],
-            stack_id=[strings.stacks[event["stack"]] if event["stack"] else -1],
-            device=[device],
-            stream=[7 if on_device else -1],
-            nbytes=[int(event["nbytes"] or 0)],
-        )
+        if node.inputs not in self._inputs_ids:
+            self._inputs_ids[node.inputs] = self._inputs(node.inputs)
+        row = {
+            "name_id": strings.names[event["name"]],
+            "kind": kind,
+            "start_ns": start_ns,
+            "duration_ns": duration_ns,
+            "track_id": strings.tracks[Track(device, 7) if on_device else Track(1, self.thread)],
+            "correlation": correlation if on_device or kind == EventKind.Runtime else 0,
+            "sequence_nr": int(event["sequence_nr"] or -1),
+            "forward_thread": int(event["forward_thread"] or 0),
+            "inputs_id": self._inputs_ids[node.inputs],
+            "stack_id": strings.stacks[event["stack"]] if event["stack"] else -1,
+            "device": device,
+            "stream": 7 if on_device else -1,
+            "nbytes": int(event["nbytes"] or 0),
+        }
+        for name, value in row.items():
+            self._columns[name].append(value)
+
+    def end(self) -> None:
+        """Write the rows, all at once."""
+        self.raw.append(len(self._columns["kind"]), **self._columns)
 
     def _inputs(self, text: str) -> int:
-        if not text:
-            return -1
         dims: list[list[int] | list[list[int]]] = []
         types: list[str] = []
         concrete: list[str] = []
