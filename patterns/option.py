@@ -102,7 +102,7 @@ def set_options(rule: Any, values: Mapping[str, Any]) -> None:
     Raises:
         UsageError: the rule has no such option, or it cannot have the value.
     """
-    known = options_of(type(rule))
+    known = options_of(type(rule)) if values else {}
     for name, value in values.items():
         option = known.get(name.replace("_", "-"))
         if option is None:
