@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +19,28 @@ from ..cli.command import tidy
 from ..environment import ROOT
 from .making import TRACES, report_of
 
+_Written = Callable[[str], Any]
 _ONE = [name for name in TRACES if name != "ranks"]
 
 
-def _written(name: str, folder: Path) -> Any:
-    file = folder / "out.json"
-    done = tidy("report", *TRACES[name], "--perfetto", file, "--fail-on", "never", cwd=ROOT)
-    assert (done.code, done.err) == (0, "")
-    return json.loads(file.read_text("utf-8"))["traceEvents"]
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> _Written:
+    """Give the events that are written for a trace, once for all who only look at them."""
+
+    @cache
+    def events(name: str) -> Any:
+        file = tmp_path_factory.mktemp(name) / "out.json"
+        done = tidy("report", *TRACES[name], "--perfetto", file, "--fail-on", "never", cwd=ROOT)
+        assert (done.code, done.err) == (0, "")
+        return json.loads(file.read_text("utf-8"))["traceEvents"]
+
+    return events
 
 
 @pytest.mark.parametrize("name", _ONE)
-def test_all_rows_are_there(tmp_path: Path, name: str) -> None:
+def test_all_rows_are_there(written: _Written, name: str) -> None:
     trace = package.load(ROOT / TRACES[name][0])
-    events = [each for each in _written(name, tmp_path) if each["ph"] == "X"]
+    events = [each for each in written(name) if each["ph"] == "X"]
     own = [each for each in events if not each["pid"].startswith("tidy: ")]
     drawn = [
         event
@@ -44,8 +54,8 @@ def test_all_rows_are_there(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _ONE)
-def test_findings_and_idle_time_have_tracks(tmp_path: Path, name: str) -> None:
-    events, (trace,) = _written(name, tmp_path), report_of(name)["traces"]
+def test_findings_and_idle_time_have_tracks(written: _Written, name: str) -> None:
+    events, (trace,) = written(name), report_of(name)["traces"]
     codes = {each["name"][:6] for each in events if each.get("cat") == "finding"}
     assert codes == {each["code"] for each in trace["findings"] if each["events"]}
     idle_ns, said_ns = Counter[str](), Counter[str]()
@@ -60,8 +70,8 @@ def test_findings_and_idle_time_have_tracks(tmp_path: Path, name: str) -> None:
     assert idle_ns == said_ns
 
 
-def test_launches_lead_to_their_work(tmp_path: Path) -> None:
-    events = _written("h100", tmp_path)
+def test_launches_lead_to_their_work(written: _Written) -> None:
+    events = written("h100")
     ends = Counter(each["ph"] for each in events if each.get("cat") == "launch")
     assert ends["s"] == ends["f"] > 0
 

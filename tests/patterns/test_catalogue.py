@@ -13,7 +13,7 @@ from tidy.patterns.base import Pattern
 from tidy.patterns.document import HEADINGS, sections_of
 from tidy.patterns.examples import Abstains, Example, Fires, Quiet
 from tidy.patterns.runner import run_patterns
-from tidy.trace import Capability
+from tidy.trace import Capability, Trace
 
 from .rules import OWN_RULES
 
@@ -121,8 +121,9 @@ def test_rule(rule: type[Pattern]) -> None:
     if rule.code not in ("TDY000", "TDY010"):
         assert Fires in kinds, "no example fires"
         assert {Quiet, Abstains} & kinds, "no example is quiet"
+    other = None
     for example in rule.examples:
-        _holds(rule, example, f"example {example.name!r}")
+        other = _holds(rule, example, f"example {example.name!r}", other)
 
 
 def _has_an_identity(rule: type[Pattern]) -> None:
@@ -159,8 +160,12 @@ def _is_documented(rule: type[Pattern]) -> None:
     assert not rule.fix.endswith(".")
 
 
-def _holds(rule: type[Pattern], example: Example, which: str) -> None:
-    """Whether a rule says of an example what it should, twice, and with all that belongs to it."""
+def _holds(rule: type[Pattern], example: Example, which: str, other: Trace | None) -> Trace:
+    """Whether a rule says of an example what it should, twice, and with all that belongs to it.
+
+    Returns:
+        The trace, for the next example as the `other` one.
+    """
     trace, pattern = example.trace(), rule()
     trace.self_check()
     outcomes = run_patterns(trace, [pattern])
@@ -176,9 +181,10 @@ def _holds(rule: type[Pattern], example: Example, which: str) -> None:
         else:
             assert outcome == Checked(), which
     # Also of the same instance: rules keep nothing from event to event or from run to run.
-    run_patterns(example.trace(), [pattern])
+    run_patterns(example.trace() if other is None else other, [pattern])
     assert run_patterns(trace, [pattern]) == outcomes, which
     assert run_patterns(trace, [rule()]) == outcomes, which
+    return trace
 
 
 def _fires(outcome: Checked, rule: type[Pattern], example: Fires, which: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import tidy
@@ -51,6 +52,11 @@ class Says(Pattern):
         return replace(super().finding(trace, match), cost=cost)
 
 
+@cache
+def _trace() -> Trace:
+    return tidy.load(EXAMPLE)
+
+
 def results(
     message: str = "plain",
     location: Location | None = None,
@@ -62,7 +68,5 @@ def results(
 ) -> Results:
     """The results of one rule on a recorded trace."""
     rule = Says(message, location, count, severity)
-    report = tidy.check(
-        tidy.load(EXAMPLE), select=["TDY000"], name="^$", patterns=[rule], savings="off"
-    )
+    report = tidy.check(_trace(), select=["TDY000"], name="^$", patterns=[rule], savings="off")
     return Results([report], [rule], root, {}, 1, script=script)

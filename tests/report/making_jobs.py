@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,14 @@ def ranks_of_job(
     return [with_table(each, ranks, **more) for each in _tables(ranks, late_by_ns, steps)]
 
 
+@cache
+def _summary(rank: int, ranks: int) -> Summary:
+    return summarise(report(run=trace(rank=rank, of=ranks)))
+
+
 def with_table(table: Collectives, ranks: int, **more: Any) -> Summary:
     """The summary of a trace, with the collectives of a table in place of its own."""
-    made = summarise(report(run=trace(rank=table.rank, of=ranks)))
+    made = _summary(table.rank, ranks)
     changed = {
         "exposed_ns": table.end_ns - table.start_ns,
         "launch_ns": table.start_ns - _QUEUED_NS,
