@@ -18,6 +18,7 @@ PIPE_WIDTH = 80
 _WIDEST = 100
 NARROWEST = 40
 _NO_LIMIT = 1 << 16
+_LAID_OUT = frozenset("\t\n")  # what makes more of a line than its characters
 
 
 class ReportConsole(Console):
@@ -41,6 +42,7 @@ class ReportConsole(Console):
             emoji=False,
         )
         self.cuts = force_terminal is None and file.isatty()
+        self._is_plain = not self.is_terminal and self.color_system is None
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -66,7 +68,15 @@ class ReportConsole(Console):
             parts = [first, *(Text(" " * hang).append_text(part) for part in rest)]
         for part in parts:
             part.rstrip()
-            self.print(part, soft_wrap=True)
+            if self._is_plain and not _LAID_OUT.intersection(part.plain):
+                self._write_plain(part.plain)
+            else:
+                self.print(part, soft_wrap=True)
+
+    def _write_plain(self, line: str) -> None:
+        """Write what `print` makes of a line without style, without its many steps."""
+        self.file.write(f"{line}\n")
+        self.file.flush()
 
     def wrapped(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print prose, broken between words; longer words are broken on a terminal only."""
