@@ -49,7 +49,7 @@ def unpack(number):
 
 class Numbers(Dataset):
     def __len__(self):
-        return 8 * 24
+        return 8 * 12
 
     def __getitem__(self, number):
         return number
