@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import pytest
 
@@ -75,25 +75,39 @@ _LIVE_DEVIATIONS = {
     ("iterator-before", "TDY404"): "the same",
 }
 
-stacks = pytest.mark.parametrize("with_stack", [False, True], ids=["no-stacks", "stacks"])
+
+class Run(NamedTuple):
+    """A workload, recorded with Python stacks or without, and the report on it."""
+
+    name: str
+    with_stack: bool
+    recorded: Recording
+    report: Report
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, request: pytest.FixtureRequest) -> Recording:
-    """The workload and the option of the test that asks."""
+def each_run(names: Iterable[str]) -> pytest.MarkDecorator:
+    """With stacks and without; pytest puts together what several tests ask of one run."""
+    each = list(names)
+    runs = [
+        pytest.param((name, with_stack), id=f"{name}-{'stacks' if with_stack else 'no-stacks'}")
+        for with_stack in (False, True)
+        for name in each
+    ]
+    return pytest.mark.parametrize("run", runs, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     pytest.importorskip("torch")
     from .rule_workloads import workloads
 
-    parameters = request.node.callspec.params
-    work = workloads()[parameters["name"]]
-    return record(tmp_path, work, with_stack=parameters["with_stack"], record_shapes=True)
-
-
-def _check(recorded: Recording) -> Report:
+    name, with_stack = request.param
+    folder = tmp_path_factory.mktemp("recorded")
+    recorded = record(folder, workloads()[name], with_stack=with_stack, record_shapes=True)
     # What share of so short a run something takes depends on how busy the machine is.
     report = tidy.check(recorded.trace, warn_from=0)
     assert report.crashed == {}
-    return report
+    return Run(name, with_stack, recorded, report)
 
 
 def _severity_of_fused(recorded: Recording, found: Sequence[Finding]) -> Severity:
@@ -105,18 +119,17 @@ def _severity_of_fused(recorded: Recording, found: Sequence[Finding]) -> Severit
     return _WARNING if is_much and not is_unsure else _INFO
 
 
-@stacks
-@pytest.mark.parametrize("name", _FIRES)
-def test_anti_pattern(recorded: Recording, name: str, with_stack: bool) -> None:
-    code, function, severity = _FIRES[name]
-    found = [finding for finding in _check(recorded).findings if finding.code == code]
-    if name in _MISSED_WITHOUT_STACKS and not with_stack:
+@each_run(_FIRES)
+def test_anti_pattern(run: Run) -> None:
+    code, function, severity = _FIRES[run.name]
+    found = [finding for finding in run.report.findings if finding.code == code]
+    if run.name in _MISSED_WITHOUT_STACKS and not run.with_stack:
         assert found == []
         return
     counting = [finding for finding in found if finding.in_window]
-    wanted = _severity_of_fused(recorded, counting) if severity is None else severity
+    wanted = _severity_of_fused(run.recorded, counting) if severity is None else severity
     assert wanted in {finding.severity for finding in counting}
-    if with_stack:
+    if run.with_stack:
         places = {finding.location for finding in found}
         assert {place.function for place in places if place} == {function}
         assert all(place and place.file.endswith("_workloads.py") for place in places)
@@ -124,41 +137,31 @@ def test_anti_pattern(recorded: Recording, name: str, with_stack: bool) -> None:
         assert {finding.location for finding in found} == {None}
 
 
-@stacks
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_the_fix_of_an_optimizer_is_an_argument_of_its_class(
-    tmp_path: Path, name: str, with_stack: bool
-) -> None:
+@each_run(f"{name}-single" for name in OPTIMIZERS)
+def test_the_fix_of_an_optimizer_is_an_argument_of_its_class(run: Run) -> None:
     """By the signatures of the PyTorch that is installed; fused is named wherever it is one."""
-    torch = pytest.importorskip("torch")
-    from .rule_workloads import workloads
-
-    work = workloads()[f"{name}-single"]
-    report = _check(record(tmp_path, work, with_stack=with_stack, record_shapes=True))
-    (fix,) = {finding.fix for finding in report.findings if finding.code == "TDY601"}
+    torch, name = pytest.importorskip("torch"), run.name.removesuffix("-single")
+    (fix,) = {finding.fix for finding in run.report.findings if finding.code == "TDY601"}
     has = set(inspect.signature(getattr(torch.optim, name)).parameters) & {"foreach", "fused"}
     assert set(re.findall(r"(\w+)=True", fix)) == has
     assert fix.endswith(f" to {name}")
 
 
-@stacks
-@pytest.mark.parametrize("name", _QUIET)
-def test_corrected_or_harmless(recorded: Recording, name: str, with_stack: bool) -> None:
-    assert [f for f in _check(recorded).findings if f.code == _QUIET[name]] == []
+@each_run(_QUIET)
+def test_corrected_or_harmless(run: Run) -> None:
+    assert [each for each in run.report.findings if each.code == _QUIET[run.name]] == []
 
 
-@stacks
-@pytest.mark.parametrize("name", sorted({*_FIRES, *_QUIET, "copy-on-the-cpu"}))
-def test_torchtidy_on_the_same_run(recorded: Recording, name: str, with_stack: bool) -> None:
-    report = _check(recorded)
+@each_run(sorted({*_FIRES, *_QUIET, "copy-on-the-cpu"}))
+def test_torchtidy_on_the_same_run(run: Run) -> None:
     ours = {code: set[tuple[str, int]]() for code in CODE_OF.values()}
-    for finding in report.findings:
+    for finding in run.report.findings:
         if finding.code in ours:
             ours[finding.code] |= {(event.name, event.start_ns) for event in finding.events}
     missed = {
         code
-        for pattern, matches in torchtidy_matches(recorded.profiler).items()
+        for pattern, matches in torchtidy_matches(run.recorded.profiler).items()
         if (code := CODE_OF[pattern]) not in NEVER_ON_CPU and matches - ours[code]
     }
-    assert missed <= {code for workload, code in _LIVE_DEVIATIONS if workload == name}
+    assert missed <= {code for workload, code in _LIVE_DEVIATIONS if workload == run.name}
     assert all(ours[code] == set() for code in NEVER_ON_CPU)
