@@ -71,10 +71,16 @@ def _as_it_is(function: Any = None, recursive: bool = True, **_: Any) -> Any:
 
 def _prepare() -> None:
     config = _Late("torch._inductor.config", triton=SimpleNamespace(cudagraphs=False))
-    compiler = _Late("torch._dynamo", disable=_as_it_is, graph_break=lambda *_, **__: None)
+    of_compiler = _Late("torch._dynamo.config", error_on_nested_fx_trace=True)  # for checkpoints
+    compiler = _Late(
+        "torch._dynamo",
+        config=of_compiler,
+        disable=_as_it_is,
+        graph_break=lambda *_, **__: None,
+    )
     inductor = _Late("torch._inductor", config=config)
     others = ("torch.distributions", "torch.export", "torch.quantization")
-    for module in (config, inductor, compiler, *map(_Late, others)):
+    for module in (config, inductor, of_compiler, compiler, *map(_Late, others)):
         sys.modules[module.__name__] = module
     sys.meta_path.insert(0, _WithoutDecompositions)
 
