@@ -56,7 +56,7 @@ def evaluate(model, loader):
 def main():
     torch.manual_seed(0)
     train_loader = DataLoader(make_data(512, 1), batch_size=64, shuffle=True)
-    test_loader = DataLoader(make_data(1024, 2), batch_size=128)
+    test_loader = DataLoader(make_data(512, 2), batch_size=128)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     for epoch in range(2):

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-VOCAB, LENGTH, WIDTH = 40, 24, 96
+VOCAB, LENGTH, WIDTH = 40, 12, 96
 
 
 class Encoder(nn.Module):
@@ -52,7 +52,7 @@ class Decoder(nn.Module):
         return self.out(torch.cat([states, context], -1)), hidden
 
 
-def batches(count, size=64):
+def batches(count, size=32):
     for _ in range(count):
         source = torch.randint(1, VOCAB, (size, LENGTH))
         target = source.flip(1)
