@@ -97,14 +97,17 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
 @_needs_ipython
 def test_help_runs_nothing(tmp_path: Path) -> None:
     """With a cell below it and without one; after `%tidy`, too, and `%%tidy?` shows the same."""
-    for asked in ("%%tidy --help", "%%tidy -h\n", "%%tidy --help\nprint('it ran')", "%tidy --help"):
-        done = _shell(tmp_path, asked)
-        assert "Usage: %%tidy [OPTIONS]" in done.out
-        assert "--steps N" in done.out
-        assert "Error" not in done.out + done.err
-        assert "it ran" not in done.out.replace(asked, "")
-        assert done.out.endswith("-- ended with nothing\n")
-    assert "--steps N" in _shell(tmp_path, "%%tidy?").out
+    asked = ("%%tidy --help", "%%tidy -h\n", "%%tidy --help\nprint('it ran')", "%tidy --help")
+    done = _shell(tmp_path, *asked, "%%tidy?")
+    *_, shown = parts = done.out.split("-- ended with nothing\n")[-len(asked) - 2 : -1]
+    assert len(parts) == len(asked) + 1
+    for part in parts[:-1]:
+        assert "Usage: %%tidy [OPTIONS]" in part
+        assert "--steps N" in part
+        assert "it ran" not in part
+    assert "--steps N" in shown
+    assert "Error" not in done.out + done.err
+    assert done.out.endswith("-- ended with nothing\n")
 
 
 @_needs_ipython

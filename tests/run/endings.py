@@ -91,8 +91,11 @@ ON_THE_RUNTIME = tuple(
 def check_ending(framework: str, name: str, folder: Path) -> None:
     """The script ends, and says, what it does without us; its steps are recorded and reported."""
     end, steps = ENDINGS[name]
+    # Without us both frameworks end alike, but for their own lines of a traceback.
+    is_quick = not SOAK and name != "raise-in-backward"
+    plain = TRAIN.format(framework="tidy.runtime" if is_quick else framework)
+    expected = python(write_script(folder, plain + end), cwd=folder)
     script = write_script(folder, TRAIN.format(framework=framework) + end)
-    expected = python(script, cwd=folder)
     found = record("--warmup", "0", script, cwd=folder)
     assert found.out.startswith(expected.out)
     assert f", CPU run, {steps} steps of " in " ".join(found.out.split())

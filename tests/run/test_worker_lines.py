@@ -29,7 +29,7 @@ import zlib
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-PACKED = zlib.compress(bytes(range(256)) * 40_000)
+PACKED = zlib.compress(bytes(range(256)) * 20_000)
 
 def pad(samples):
     rows = []
@@ -73,6 +73,9 @@ def count(is_endless):
 class Limited(Numbers):
     # Gives up on each third item after 2 ms.
 
+    def __len__(self):
+        return 8 * 24
+
     def __getitem__(self, number):
         signal.signal(signal.SIGALRM, too_long)
         try:
@@ -114,42 +117,48 @@ def train():
     print(seen.hexdigest())
 
 if __name__ == "__main__":
-    loader = DataLoader({data}, batch_size=8, num_workers=2{more})
+    loader = DataLoader({data}, batch_size=8{collate}{workers})
     train()
 """
+_WORKERS = ", num_workers=2"
 _LINE = 1 + next(n for n, line in enumerate(_DATA.splitlines()) if line.endswith("# the line"))
 _CALL = 1 + next(n for n, line in enumerate(_DATA.splitlines()) if line.endswith("# the call"))
+
+
+def _training(**form: Any) -> str:
+    return _TRAIN.format(**{"epochs": 1, "collate": "", "workers": _WORKERS, **form})
 
 
 def _functions(framework: str, folder: Path, **form: Any) -> dict[str, dict[str, Any]]:
     """What was seen, by function; of several iterators that of the first."""
     write_script(folder, _DATA, "data.py")
-    script = write_script(folder, _TRAIN.format(**{"epochs": 1, "more": "", **form}))
+    script = write_script(folder, _training(**form))
     recorded = record("--framework", framework, script.name, cwd=folder)
     assert (recorded.code, recorded.err) == (0, "")
-    if framework == "torch":  # what the script computes is the same without us
-        assert recorded.out.splitlines()[0] == python(script, cwd=folder).out.strip()
+    if framework == "torch":  # what the script computes is the same without us, and without workers
+        plain = write_script(folder, _training(**{**form, "workers": ""}), "plain.py")
+        assert recorded.out.splitlines()[0] == python(plain, cwd=folder).out.strip()
     loader, *_ = recorded.trace.info.header["tidy_loader_workers"]["loaders"]
     assert loader.get("sampled_batches", 1) <= 24 * 3
     return {each["function"]: each for each in loader.get("functions", [])}
 
 
 _COLLATES = ", collate_fn=data.collate"
-
-
 _LOOPS = {
     "fork": ("data.Numbers()", ""),
     "stream": ("data.Stream()", ""),
     "spawn": ("data.Numbers()", ", multiprocessing_context='spawn'"),
     "persistent": ("data.Numbers()", ", persistent_workers=True"),
+    "both": ("data.Numbers()", ", multiprocessing_context='spawn', persistent_workers=True"),
 }
 
 
 def _loops() -> Iterator[Any]:
-    """PyTorch's workers are forked in the last, too: the first two are on it for `make soak`."""
+    """PyTorch's are forked for the long calls below: all but the last are on it for `make soak`."""
     for name, loop in _LOOPS.items():
-        yield pytest.param("runtime", *loop, id=f"{name}-runtime")
-        if SOAK or name not in ("fork", "stream"):
+        if name != "both":
+            yield pytest.param("runtime", *loop, id=f"{name}-runtime")
+        if SOAK or name == "both":
             yield pytest.param("torch", *loop, marks=pytest.mark.oracle, id=f"{name}-torch")
 
 
@@ -157,7 +166,7 @@ def _loops() -> Iterator[Any]:
 def test_a_loop(framework: str, source: str, more: str, tmp_path: Path) -> None:
     """Its eight times 40,000 rounds a batch are counted until that is enough."""
     epochs = 2 if "persistent" in more else 1
-    form = {"data": source, "more": _COLLATES + more, "epochs": epochs}
+    form = {"data": source, "collate": _COLLATES, "workers": _WORKERS + more, "epochs": epochs}
     functions = _functions(framework, tmp_path, **form)
     pad, collate = functions["pad"], functions["collate"]
     assert (pad["file"], pad["line"]) == ("data.py", _LINE)
@@ -178,13 +187,13 @@ def test_long_calls(framework: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("framework", _FRAMEWORKS_IF_NOTHING)
 def test_a_script_that_uses_the_signal_is_left_alone(framework: str, tmp_path: Path) -> None:
-    more = _COLLATES + ", worker_init_fn=use_signal"
-    assert _functions(framework, tmp_path, data="data.Numbers()", more=more) == {}
+    form = {"collate": _COLLATES, "workers": f"{_WORKERS}, worker_init_fn=use_signal"}
+    assert _functions(framework, tmp_path, data="data.Numbers()", **form) == {}
 
 
 @pytest.mark.parametrize("framework", _FRAMEWORKS)
 def test_alarms_of_a_data_set_are_its_own(framework: str, tmp_path: Path) -> None:
-    """With PyTorch the batches are compared with those of plain Python."""
+    """With PyTorch the batches are compared with those of the training process itself."""
     functions = _functions(framework, tmp_path, data="data.Limited()")
     assert {"__getitem__", "count"} <= set(functions)
 
@@ -193,7 +202,7 @@ def test_alarms_of_a_data_set_are_its_own(framework: str, tmp_path: Path) -> Non
 def test_an_exception_in_a_worker_has_the_same_traceback(tmp_path: Path) -> None:
     fails = "if samples[0] >= 64:\n        raise OSError(samples[0])\n    return pad(samples)"
     write_script(tmp_path, _DATA.replace("return pad(samples)", fails), "data.py")
-    script = write_script(tmp_path, _TRAIN.format(data="data.Numbers()", epochs=1, more=_COLLATES))
+    script = write_script(tmp_path, _training(data="data.Numbers()", collate=_COLLATES))
     plain, recorded = python(script, cwd=tmp_path), record(script, cwd=tmp_path)
     # Where the training process comes to know of it is a matter of chance.
     plain_trace, own_trace = (each.err.partition("Original ")[2] for each in (plain, recorded))
@@ -204,7 +213,7 @@ def test_an_exception_in_a_worker_has_the_same_traceback(tmp_path: Path) -> None
 @pytest.mark.parametrize("framework", _FRAMEWORKS_IF_NOTHING)
 def test_without_stacks_nothing_is_looked_at(framework: str, tmp_path: Path) -> None:
     write_script(tmp_path, _DATA, "data.py")
-    script = write_script(tmp_path, _TRAIN.format(data="data.Packed()", epochs=1, more=""))
+    script = write_script(tmp_path, _training(data="data.Packed()"))
     recorded = record("--framework", framework, "--no-stack", script.name, cwd=tmp_path)
     (loader,) = recorded.trace.info.header["tidy_loader_workers"]["loaders"]
     assert "functions" not in loader
