@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ..environment import SOAK
+
 # Nothing of the browser's own goes to the network, nor waits for it.
 _QUIET = (
     "--no-sandbox",
@@ -20,6 +22,17 @@ _QUIET = (
     "--disable-component-update",
     "--no-first-run",
 )
+
+
+def mouse_and_keyboard(first: str, *others: str) -> list[tuple[str, str]]:
+    """Pages by mouse, and the first by keyboard, which presses the same buttons.
+
+    For `make soak` each by both.
+    """
+    by_keyboard = (first, *others) if SOAK else (first,)
+    return [(name, "mouse") for name in (first, *others)] + [
+        (name, "keyboard") for name in by_keyboard
+    ]
 
 
 @dataclass

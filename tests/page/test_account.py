@@ -8,7 +8,7 @@ import pytest
 
 from tidy.trace import time_text
 
-from .conftest import Show
+from .conftest import Show, mouse_and_keyboard
 from .making import TRACES, content_of, page_of, report_of, unpacked, written
 
 pytestmark = pytest.mark.slow
@@ -35,8 +35,7 @@ def test_the_account_is_that_of_json(show: Show, tmp_path: Path, name: str) -> N
     assert [tuple(texts) for _, _, texts in found] == said
 
 
-@pytest.mark.parametrize("by", ["mouse", "keyboard"])
-@pytest.mark.parametrize("name", ["cpu", "h100", "ranks"])
+@pytest.mark.parametrize(("name", "by"), mouse_and_keyboard("cpu", "h100", "ranks"))
 def test_parts_of_the_account_are_shown(show: Show, tmp_path: Path, name: str, by: str) -> None:
     shown = show(written(name, tmp_path))
     rank = content_of(page_of(name))["jobs"][0]["ranks"][0]

@@ -14,7 +14,7 @@ from tidy.trace import Location, time_text
 from ..cli.command import tidy
 from ..environment import SOAK
 from ..report.hostile import TEXTS, results
-from .conftest import Show, Shown
+from .conftest import Show, Shown, mouse_and_keyboard
 from .making import TRACES, content_of, diff_of, diff_page, page_of, report_of, unpacked, written
 
 pytestmark = pytest.mark.slow
@@ -22,16 +22,19 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("name", [*TRACES, "four"])
 def test_a_page_opens_by_itself(show: Show, tmp_path: Path, name: str) -> None:
+    """It asks for nothing; findings and steps are those of JSON."""
     file = written(name, tmp_path)
     shown = show(file)
     shown.tab.wait_for_timeout(200)
     assert shown.problems == []
     assert shown.requests == [file.as_uri()]
+    if name not in ("ranks", "four"):  # each is one trace
+        _findings_are_those_of_json(shown, name)
+    if name in ("cpu", "v100"):
+        _steps_are_those_of_json(shown, name)
 
 
-@pytest.mark.parametrize("name", [name for name in TRACES if name != "ranks"])
-def test_findings_are_those_of_json(show: Show, tmp_path: Path, name: str) -> None:
-    shown = show(written(name, tmp_path))
+def _findings_are_those_of_json(shown: Shown, name: str) -> None:
     (trace,) = report_of(name)["traces"]
     said = {(each["code"], each["cost_ns"]) for each in trace["findings"]}
     found = shown.tab.locator(".finding").all()
@@ -48,9 +51,7 @@ def test_findings_are_those_of_json(show: Show, tmp_path: Path, name: str) -> No
         assert tuple(bar.get_attribute(each) for each in ends) in savings
 
 
-@pytest.mark.parametrize("name", ["cpu", "v100"])
-def test_steps_are_those_of_json(show: Show, tmp_path: Path, name: str) -> None:
-    shown = show(written(name, tmp_path))
+def _steps_are_those_of_json(shown: Shown, name: str) -> None:
     (trace,) = report_of(name)["traces"]
     bars = shown.tab.locator(".step:not(.left-out)").all()
     lengths = [int(bar.get_attribute("data-duration-ns")) for bar in bars]
@@ -83,15 +84,11 @@ def _chosen(shown: Shown) -> tuple[int, int]:
     return start, duration
 
 
-# All by mouse, and one by keyboard, which presses the same button; each by both for `make soak`.
+_MOST_MATCHES = 12 if SOAK else 5  # of a finding
+
+
 @pytest.mark.parametrize(
-    ("name", "by"),
-    [
-        (name, by)
-        for name in ("cpu", "h100", "modelled", "ranks", "four")
-        for by in ("mouse", "keyboard")
-        if SOAK or name == "cpu" or by == "mouse"
-    ],
+    ("name", "by"), mouse_and_keyboard("cpu", "h100", "modelled", "ranks", "four")
 )
 def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) -> None:
     (job,) = content_of(page_of(name))["jobs"]
@@ -103,7 +100,7 @@ def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) 
             assert finding.locator("button.show").count() == 0
             continue
         button, seen = finding.get_by_label("next match"), set()
-        for at in range(min(count, 12)):
+        for at in range(min(count, _MOST_MATCHES)):
             if by == "mouse":
                 button.click()
             else:
@@ -113,7 +110,7 @@ def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) 
             shown.tab.wait_for_timeout(60)
             seen.add(_chosen(shown))
         assert seen <= slices
-        assert len(seen) == min(count, 12) or len(slices) < count
+        assert len(seen) == min(count, _MOST_MATCHES) or len(slices) < count
     assert shown.problems == []
 
 

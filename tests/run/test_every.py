@@ -54,14 +54,6 @@ def test_after(tmp_path: Path) -> None:
     assert len(linears) == 5
 
 
-@pytest.mark.slow
-def test_after_the_end(tmp_path: Path) -> None:
-    script = write_script(tmp_path, _TRAIN.replace("{count}", "10"))
-    ended = tidy_run("--after", "30", script, cwd=tmp_path)
-    assert ended.code == 2
-    assert "no op ran while it was recorded" in ended.err
-
-
 def test_every(tmp_path: Path) -> None:
     script = write_script(tmp_path, _TRAIN.replace("{count}", "230"))
     given = ("--after", "5", "--every", "100", "--steps", "4", "--trace", "kept.json.gz")

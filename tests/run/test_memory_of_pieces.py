@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import record, tidy_run, write_script
+from .running import record, write_script
 
 pytestmark = pytest.mark.oracle
 
@@ -22,17 +22,11 @@ for step in range(8):
 """
 
 
-def test_addresses_reach_the_rules(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+def test_addresses_reach_the_rules_and_the_file(tmp_path: Path) -> None:
     script = write_script(tmp_path, _SCRIPT)
-    done = tidy_run("--framework", "torch", "--format", "json", script, cwd=tmp_path)
-    (report,) = json.loads(done.out)["traces"]
+    recorded = record("--framework", "torch", "--format", "json", script, cwd=tmp_path)
+    (report,) = json.loads(recorded.out)["traces"]
     assert "TDY804" in report["checked"]  # without addresses it says that it cannot tell
-
-
-def test_the_file_has_them_too(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    recorded = record("--framework", "torch", write_script(tmp_path, _SCRIPT), cwd=tmp_path)
     memory = recorded.trace.memory
     events = json.loads(recorded.path.read_text("utf-8"))["traceEvents"]
     written = [event["args"]["Addr"] for event in events if event["name"] == "[memory]"]
