@@ -201,7 +201,12 @@ def test_a_rank_is_chosen(show: Show, tmp_path: Path) -> None:
         assert int(first.get_attribute("data-time-ns")) == part["time_ns"]
 
 
-_HOSTILE = (*TEXTS, "</script><script>alert(1)</script>", "a" * 10_000)
+# What means something in HTML, in JavaScript or to a terminal; for `make soak` in Markdown, too.
+_HOSTILE = (
+    *(text for text in TEXTS if SOAK or {*"<&\\{"} & {*text} or not text.isprintable()),
+    "</script><script>alert(1)</script>",
+    "a" * 10_000,
+)
 
 
 def test_hostile_texts_are_text(show: Show, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
 _CORE = {
     "collector_callbacks", "exit_in_threads", "failing_hooks", "failing_import", "faults",
     "hostile_class", "limits", "lost_folder", "no_room", "own_audit_hook", "own_profiler",
-    "own_tracer", "patched_os", "patched_time", "pools", "recursion_traces", "replaced_open",
+    "own_tracer", "patched_os", "patched_time", "recursion_traces", "replaced_open",
     "run_from_runpy", "spawned", "uses_the_profiler", *_QUICK,
 }  # fmt: skip
 _NAMES = _ALL if SOAK else sorted(_CORE)

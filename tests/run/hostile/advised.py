@@ -2,12 +2,9 @@
 
 import training
 
-try:
+if training.torch.__name__ == "torch":  # tidy.runtime has none that advises
     from torch.profiler import profiler as module
-except ImportError:  # tidy.runtime has none that advises
-    module = None
 
-if module is not None:
     start = module.profile.start
 
     def start_with_advice(self):
