@@ -56,28 +56,8 @@ def test_places_are_those_of_tidy_run(framework: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", _FRAMEWORKS)
-def test_nothing_of_tidy_is_in_the_trace(framework: str, tmp_path: Path) -> None:
-    loop = """
-    import tidy
-    recording = tidy.Recorder(steps=50, framework="auto")
-    recording.start()
-    for _ in range(20):
-        step()
-        recording.step()
-    recording.stop()
-    recording.save("trace.json")
-    """
-    done = python(write_script(tmp_path, script(framework, loop)), cwd=tmp_path)
-    assert (done.code, done.err) == (0, "")
-    events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
-    folder = str(Path(tidy.__file__).parent)
-    ours = {e["name"] for e in events if e.get("cat") == "python_function" and folder in e["name"]}
-    assert ours == set()
-    assert {step.number for step in tidy.load(tmp_path / "trace.json").steps} == set(range(1, 20))
-
-
-@pytest.mark.parametrize("framework", _FRAMEWORKS)
 def test_the_process_is_as_before(framework: str, tmp_path: Path) -> None:
+    """After each of several recordings; nothing of tidy is in the trace of the last."""
     loop = """
     before = state()
     def record(count, **options):
@@ -92,13 +72,24 @@ def test_the_process_is_as_before(framework: str, tmp_path: Path) -> None:
         return [i for i, (a, b) in enumerate(zip(before, state())) if a != b]
     print(record(9), record(2), record(0), record(9, after=3), record(9, seconds=0.01))
     print(record(9, stack=False))
-    import atexit, glob
-    print(os.getpid(), file=sys.stderr)
+    recording = tidy.Recorder(steps=50, framework="auto")
+    recording.start()
+    for _ in range(20):
+        step()
+        recording.step()
+    recording.stop()
+    recording.save("trace.json")
     """
     path = write_script(tmp_path, script(framework, _STATE, loop))
     done = python(path, cwd=tmp_path, TMPDIR=str(tmp_path))
-    assert done.out.split() == ["[]"] * 6, done.err
+    # PyTorch's allocator may say of a second recording that it does not know older memory.
+    assert (done.code, done.out.split()) == (0, ["[]"] * 6), done.err
     assert [each.name for each in tmp_path.glob("tidy-*")] == []
+    events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+    folder = str(Path(tidy.__file__).parent)
+    ours = {e["name"] for e in events if e.get("cat") == "python_function" and folder in e["name"]}
+    assert ours == set()
+    assert {step.number for step in tidy.load(tmp_path / "trace.json").steps} == set(range(1, 20))
 
 
 # With PyTorch it starts PyTorch's profiler, which goes first (tests/run/test_recording_oracle.py).
