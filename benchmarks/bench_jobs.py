@@ -19,7 +19,6 @@ line says what two separate processes gain here, which is 2 on two processors th
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import subprocess
 import sys
@@ -133,9 +132,8 @@ def main() -> None:
         large = Path(folder, "large.json")
         several = [Path(folder, f"{number}.json") for number in range(options.files)]
         make_trace(options.source, large, nbytes)
-        make_trace(options.source, several[0], nbytes // 6)
-        for each in several[1:]:
-            shutil.copyfile(several[0], each)  # of links the command would read one
+        for number, each in enumerate(several):
+            make_trace(options.source, each, nbytes // 6, first=1000 * number)
         for name, files in (("one file", [large]), (f"{len(several)} files", several)):
             size = sum(each.stat().st_size for each in files) / 1e6
             measure(f"{name}, {size:.0f} MB", files, code, options.rounds)

@@ -28,8 +28,13 @@ def _end_of_list(text: bytes, start: int) -> int:
     return json.JSONDecoder().raw_decode(text.decode("latin-1"), start)[1]
 
 
-def make_trace(source: Path, target: Path, nbytes: int) -> None:
-    """Write a trace of about `nbytes` bytes made of the events of `source`."""
+def make_trace(source: Path, target: Path, nbytes: int, first: int = 0) -> None:
+    """Write a trace of about `nbytes` bytes made of the events of `source`.
+
+    Args:
+        first: the number of the first repetition. Traces made with different ones are later parts
+            of one long run; equal ones are the same recording, of which tidy counts one.
+    """
     packed = source.read_bytes()
     text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
     start = text.index(b"[", text.index(b'"traceEvents"')) + 1
@@ -37,16 +42,17 @@ def make_trace(source: Path, target: Path, nbytes: int) -> None:
     events = text[start:end].strip().rstrip(b",")
     times = [(int(m[1]), int(m[1]) + int(m[2])) for m in _TIME.finditer(events)]
     span_us = max(t[1] for t in times) - min(t[0] for t in times) + 1000
-    repetition = 0
+    count = max(1, round(nbytes / len(events)))
 
     def later(match: re.Match[bytes]) -> bytes:
         by = repetition * (span_us if match[1] == b"ts" else _IDS_EACH)
         return b'"%s": %d%s' % (match[1], int(match[2]) + by, match[3] or b"")
 
     with target.open("wb") as file:
-        file.write(text[:start] + b"\n  " + events)
-        for repetition in range(1, max(1, round(nbytes / len(events)))):  # noqa: B007 - for later()
-            file.write(b",\n  " + _SHIFTED.sub(later, events))
+        file.write(text[:start])
+        for repetition in range(first, first + count):
+            file.write(b",\n  " if repetition > first else b"\n  ")
+            file.write(_SHIFTED.sub(later, events) if repetition else events)
         file.write(text[end:])
 
 
