@@ -70,6 +70,7 @@ GROUPS_ASKED += [  # a search takes a second
 ]
 # They make modules, which are on the host, or look at its memory.
 NOT_THERE = {"norms_that_stop_tracking", "functions_of_numpy", "memory_of_tensors"}
+NOT_THERE |= {"penalty_on_gradients_of_relus"}
 
 
 @pytest.mark.filterwarnings("ignore")
