@@ -69,8 +69,12 @@ GROUPS_ASKED += [  # a search takes a second
     if group.name == "lbfgs"
 ]
 # They make modules, which are on the host, or look at its memory.
-NOT_THERE = {"norms_that_stop_tracking", "functions_of_numpy", "memory_of_tensors"}
-NOT_THERE |= {"penalty_on_gradients_of_relus"}
+NOT_THERE = {
+    "norms_that_stop_tracking",
+    "functions_of_numpy",
+    "memory_of_tensors",
+    "penalty_on_gradients_of_relus",
+}
 
 
 @pytest.mark.filterwarnings("ignore")
