@@ -46,21 +46,6 @@ def test_a_step_of_a_process_that_does_nothing_is_none(read_events: ReadEvents) 
     assert _steps(read_events([*elsewhere, mine, op("aten::mm", 5, 10)])) == [(3, 0, 20_000)]
 
 
-def test_a_second_mark_of_a_step_is_none(read_events: ReadEvents) -> None:
-    """A script that is recorded may have a profiler of its own, whose steps begin elsewhere."""
-    recorded = [mark(f"ProfilerStep#{number}", 100 * number, 100) for number in range(3)]
-    of_script = [mark(f"ProfilerStep#{number}", 100 * number + 50, 100) for number in range(2)]
-    expected = [(0, 0, 100_000), (1, 100_000, 200_000), (2, 200_000, 300_000)]
-    assert _steps(read_events([*recorded, *of_script])) == expected
-
-
-def test_steps_that_touch_and_those_of_other_threads_count(read_events: ReadEvents) -> None:
-    events = [mark("ProfilerStep#0", 0, 104), mark("ProfilerStep#1", 100, 100)]
-    elsewhere = span("user_annotation", "ProfilerStep#7", 30, 100, tid=77)
-    numbers = [step.number for step in read_events([*events, elsewhere]).steps]
-    assert numbers == [0, 7, 1]
-
-
 def test_names_that_only_look_like_steps(read_events: ReadEvents) -> None:
     trace = read_events(
         [

@@ -13,8 +13,6 @@ from .event_table import EventTable
 from .kinds import EventKind
 from .raw_columns import Rows
 
-# Of the length of a step, how much two of them may have in common: clocks of files are not exact.
-_APART = 0.1
 _PROFILER_STEP = re.compile(r"ProfilerStep#(\d+)")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#(.+)\.step")
 _MOST_OPTIMIZERS = 16  # in one step, an optimizer that steps several times counted as often
@@ -44,28 +42,11 @@ def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[St
     numbers = _step_numbers(trace)
     rows = _ranges_named(trace, list(numbers))
     if len(rows):
-        rows = _first_marks(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")])
+        rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
         columns = trace.name_id[rows], trace.start_ns[rows], trace.end_ns[rows]
         found = zip(*(column.tolist() for column in columns), strict=True)
         return tuple(Step(numbers[name_id], start, end) for name_id, start, end in found)
     return _optimizer_steps(trace, location)
-
-
-def _first_marks(trace: EventTable, rows: Rows) -> Rows:
-    """Leave out ranges that lie in the one before on their thread by more than a tenth.
-
-    A script that has a profiler of its own marks its steps beside those that are recorded.
-    """
-    first = list[int]()
-    ends_ns = dict[int, int]()
-    columns = trace.track_id[rows], trace.start_ns[rows], trace.end_ns[rows]
-    for place, (track, start_ns, end_ns) in enumerate(
-        zip(*(c.tolist() for c in columns), strict=True)
-    ):
-        if ends_ns.get(track, start_ns) - start_ns <= _APART * (end_ns - start_ns):
-            first.append(place)
-            ends_ns[track] = end_ns
-    return rows[first]
 
 
 def step_ranges(trace: EventTable) -> Rows:
