@@ -16,7 +16,7 @@ from tidy.trace.links import grouped
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.device.autograd import called_by_script
-from ..evidence.device.carried import links_of_rounds
+from ..evidence.device.carried import may_be_carried
 from ..evidence.device.repeats import repeated_ops
 from ..evidence.device.updates import optimizing
 from ..evidence.fixes import edits
@@ -98,12 +98,11 @@ class ForLoopIndexing(Pattern):
     they came from, so a body in a helper function and nested loops count too. There have to be ten
     rounds, and where inputs were recorded the index has to change from round to round. Rounds with
     a matrix product or a convolution are info: they can be batched, unless each needs the one
-    before, as in a recurrent network. Small products are a warning where the dims of all inputs, or
-    the gradients of a recorded backward, tell that rounds share a sum at most. Without inputs they
-    are not reported: the layers of a model look the same. Rounds that may need what the one before
-    made and kept are info, where shapes and memory were recorded and gradients tell no better,
-    and so are rounds that differ by a branch or two, where inputs were recorded, and rounds that
-    test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
+    before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
+    the layers of a model look the same. Rounds that may need what the one before made are info,
+    where shapes were recorded, but for sums of which shapes, memory or gradients tell that rounds
+    only add to them. Info are also rounds that differ by a branch or two, where inputs were
+    recorded, and rounds that test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
     have been taken, or the loop may end at some value.
     Rounds of views alone count where they take 1 % of the steps. Rows that become one tensor, and
     nothing else, are left to TDY106 where that names them. Training steps, the
@@ -372,12 +371,9 @@ def _walk(
     if changes is False or (changes is None and body is Body.PRODUCTS):
         return None
     walk = _walk_at(trace, rows, rounds, body)
-    if walk is None:
-        return None
-    links = links_of_rounds(trace, rows, period)
-    if body is Body.PRODUCTS:
-        return replace(walk, body=Body.ELEMENTS) if links.is_sum_of_small else walk
-    return replace(walk, is_carried=links.may_carry)
+    if walk is None or body is Body.PRODUCTS:
+        return walk
+    return replace(walk, is_carried=may_be_carried(trace, rows, period))
 
 
 def _walk_at(trace: Trace, rows: Rows, rounds: int, body: Body) -> _Walk | None:

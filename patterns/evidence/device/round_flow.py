@@ -25,14 +25,14 @@ from tidy.trace import Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 from tidy.trace.kept import kept
 
-from ..python.op_names import PRODUCTS, VIEWS, aten
+from ..python.op_names import VIEWS, aten
 from .result_dims import LOSSES, Dims, result_dims
 
 _MOST_NBYTES = 1 << 60  # a damaged file may have any dims
 _UNIT_NBYTES = 512  # what allocators of devices round up to
 _SELECT, _LIST = "aten::select", "TensorList"
 _OF_NUMBERS = "aten::lift_fresh"  # what Python made a tensor of
-_SUMS, _SCALES = aten("add sub add_ sub_"), aten("mul")
+_SUMS, _SCALES = aten("add sub add_ sub_"), aten("mul mul_ div div_")
 _FLOATING = frozenset(
     each for each in ITEM_NBYTES if "float" in each.lower() or "Half" in each or each == "double"
 )
@@ -58,7 +58,7 @@ class RoundOp:
     name: str
     reads: tuple[SeenTensor, ...]
     makes: SeenTensor | None
-    element_nbytes: int
+    element_nbytes: frozenset[int]
     dim: str
     index: str
 
@@ -88,23 +88,19 @@ class Flow:
     writes_back: bool
 
     @property
-    def largest_product(self) -> int:
-        """Return how many multiplications its largest matrix product has at most."""
-        products = (op for op in self.ops if op.name in PRODUCTS and op.makes is not None)
-        return max((_multiplications(op) for op in products), default=0)
+    def has_state(self) -> bool:
+        """Whether it changes a tensor in place that it may have from the round before."""
+        return any(op.name.endswith("_") and op.reads[0] == each for op, each in self.doubted)
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the bytes that tensors may take which a round reads of the round before."""
         exact = {
-            min(prod(each.dims) * op.element_nbytes, _MOST_NBYTES) for op, each in self.doubted
+            min(prod(each.dims) * nbytes, _MOST_NBYTES)
+            for op, each in self.doubted
+            for nbytes in op.element_nbytes
         }
         nbytes = np.array(sorted(exact), np.int64)
         return np.union1d(nbytes, -(-nbytes // _UNIT_NBYTES) * _UNIT_NBYTES)
-
-
-def _multiplications(op: RoundOp) -> int:
-    longest = max((size for each in op.reads for size in each.dims), default=1)
-    return longest * (prod(op.makes.dims) if op.makes is not None else 1)
 
 
 def flow_of(trace: Trace, a_round: Rows) -> Flow | None:
@@ -150,7 +146,7 @@ def _op(trace: Trace, at: int, row: int) -> RoundOp:
         is_float &= name not in _COMPARES
         is_float = reads[0].is_float if name in VIEWS else is_float
         makes = None if dims is None else SeenTensor(dims, is_float)
-    nbytes = ITEM_NBYTES[of_tensors[0]] if of_tensors else 0
+    nbytes = frozenset(ITEM_NBYTES[each] for each in of_tensors)
     dim, index = (*map(str, values[1:3]), "", "")[:2]
     return RoundOp(at, name, reads, makes, nbytes, dim, index)
 
@@ -215,6 +211,8 @@ def _are_of_losses(
     )
     is_selected = any(op.name == _SELECT for op in makers)
     reduces = [op for op in makers if any(each.dims for each in op.reads) and op.name not in VIEWS]
+    if sum(op.name in _SCALES for op in others) > len(reduces):
+        return False  # the sum is scaled, too, as a moving average is
     if scales or is_selected:
         return bool(reduces) and all(op.name in LOSSES for op in reduces)
     return makers[0] in reduces
