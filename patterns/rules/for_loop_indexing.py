@@ -102,8 +102,8 @@ class ForLoopIndexing(Pattern):
     the layers of a model look the same. Rounds that may need what the one before made are info,
     where shapes were recorded, but for sums of which shapes, memory or gradients tell that rounds
     only add to them. Info are also rounds that differ by a branch or two, where inputs were
-    recorded, and rounds that test a tensor or read a value, and then end, compute or, after a test, write: a branch may not
-    have been taken, or the loop may end at some value.
+    recorded, and rounds that test a tensor or read a value, and then end, compute or, after a test,
+    write: a branch may not have been taken, or the loop may end at some value.
     Rounds of views alone count where they take 1 % of the steps. Rows that become one tensor, and
     nothing else, are left to TDY106 where that names them. Training steps, the
     indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++

@@ -51,16 +51,6 @@ for i in range(32):
 """,
     ),
     LinkedLoop(
-        "attention-of-each-head",
-        """
-q = wide(x).view(32, 12, 8).transpose(0, 1)
-out = torch.zeros(32, 8)
-for h in range(12):
-    out = out + torch.softmax(q[h] @ q[h].transpose(0, 1), -1) @ q[h]
-loss = out.square().mean()
-""",
-    ),
-    LinkedLoop(
         "dice-of-each-class",
         """
 p, truth = torch.softmax(layer(x), 1), y.sigmoid()
@@ -110,16 +100,6 @@ for r in range(30):
 """,
     ),
     LinkedLoop(
-        "each-expert",
-        """
-gate, out = torch.softmax(layer(x), 1), torch.zeros(32, 24)
-for e in range(16):
-    out = out + gate[:, e].unsqueeze(1) * (x @ experts[e])
-loss = out.square().mean()
-""",
-        "experts = torch.randn(16, 16, 24, requires_grad=True)",
-    ),
-    LinkedLoop(
         "loss-of-each-time-step",
         """
 out, loss = torch.tanh(layer(series)).transpose(0, 1), 0
@@ -146,6 +126,30 @@ for i in range(32):
     total = total + torch.tanh(out[i])
 loss = total.sum()
 """,
+    ),
+]
+
+# Sums of products, which a trace does not tell from recurrences.
+SUMS_OF_PRODUCTS = [
+    LinkedLoop(
+        "attention-of-each-head",
+        """
+q = wide(x).view(32, 12, 8).transpose(0, 1)
+out = torch.zeros(32, 8)
+for h in range(12):
+    out = out + torch.softmax(q[h] @ q[h].transpose(0, 1), -1) @ q[h]
+loss = out.square().mean()
+""",
+    ),
+    LinkedLoop(
+        "each-expert",
+        """
+gate, out = torch.softmax(layer(x), 1), torch.zeros(32, 24)
+for e in range(16):
+    out = out + gate[:, e].unsqueeze(1) * (x @ experts[e])
+loss = out.square().mean()
+""",
+        "experts = torch.randn(16, 16, 24, requires_grad=True)",
     ),
 ]
 

@@ -11,7 +11,7 @@ from tidy import Trace
 from tidy.finding import Severity
 
 from ..run.running import record, write_script
-from .linked_loops import RECURRENCES, SUMS, LinkedLoop
+from .linked_loops import RECURRENCES, SUMS, SUMS_OF_PRODUCTS, LinkedLoop
 from .scripts import recorded_in_steps
 
 _QUICK = {"each-expert", "attention-of-each-head", "a-scan", "residual-layers"}
@@ -55,8 +55,8 @@ def test_a_sum_is_a_warning_with_a_saving(one: LinkedLoop, tmp_path: Path) -> No
     assert _has_saving(trace)
 
 
-@_named(RECURRENCES)
-def test_a_recurrence_is_no_warning(one: LinkedLoop, tmp_path: Path) -> None:
+@_named([*RECURRENCES, *SUMS_OF_PRODUCTS])
+def test_what_may_be_a_recurrence_is_no_warning(one: LinkedLoop, tmp_path: Path) -> None:
     trace = _on_runtime(one, tmp_path)
     assert len(trace.rows_named("aten::select")) >= 120
     assert _severities(trace) <= {Severity.INFO}

@@ -29,6 +29,8 @@ def may_be_carried(trace: Trace, rows: Rows, period: int) -> bool:
     Args:
         rows: operators of the loop by start, of which the first selects; `period` make a round.
     """
+    if Capability.SHAPES not in trace.capabilities:
+        return False
     flow = _most_doubted(trace, rows, period)
     if flow is not None and (flow.writes_back or flow.has_state):
         return True
@@ -40,7 +42,7 @@ def may_be_carried(trace: Trace, rows: Rows, period: int) -> bool:
         if _all_keep(trace, rows, period, flow.sizes()):
             return True
     # Each tensor that a round makes was taken to be read in it: what it keeps elsewhere is not.
-    is_recorded = trace.capabilities >= {Capability.SHAPES, Capability.MEMORY}
+    is_recorded = Capability.MEMORY in trace.capabilities
     takes_more = is_recorded and _takes_more_than_it_makes(trace, rows[:period])
     return takes_more and _all_keep(trace, rows, period, None)
 
@@ -69,7 +71,7 @@ def _all_keep(trace: Trace, rows: Rows, period: int, sizes: NDArray[np.int64] | 
 
 
 def _most_doubted(trace: Trace, rows: Rows, period: int) -> Flow | None:
-    """Return the flow of the round with most doubt of some; None if inputs were not recorded."""
+    """Return the flow of the round with most doubt of some; None if that of one is not known."""
     count = len(rows) // period
     begins = sorted({int(part * count) * period for part in _LOOKED_AT})
     flows = [flow_of(trace, rows[begin : begin + period]) for begin in begins]

@@ -32,7 +32,7 @@ _MOST_NBYTES = 1 << 60  # a damaged file may have any dims
 _UNIT_NBYTES = 512  # what allocators of devices round up to
 _SELECT, _LIST = "aten::select", "TensorList"
 _OF_NUMBERS = "aten::lift_fresh"  # what Python made a tensor of
-_SUMS, _SCALES = aten("add sub add_ sub_"), aten("mul mul_ div div_")
+_SUMS, _SCALES = aten("add sub add_ sub_"), aten("mul mul_")
 _FLOATING = frozenset(
     each for each in ITEM_NBYTES if "float" in each.lower() or "Half" in each or each == "double"
 )
@@ -79,6 +79,7 @@ class Flow:
         sums: operators that may add to a sum.
         is_whole: whether all dims of results are known.
         writes_back: whether it reads an element that an earlier round may have written.
+        has_state: whether it changes a tensor in place that it may have of the round before.
     """
 
     ops: tuple[RoundOp, ...]
@@ -86,11 +87,7 @@ class Flow:
     sums: tuple[RoundOp, ...]
     is_whole: bool
     writes_back: bool
-
-    @property
-    def has_state(self) -> bool:
-        """Whether it changes a tensor in place that it may have from the round before."""
-        return any(op.name.endswith("_") and op.reads[0] == each for op, each in self.doubted)
+    has_state: bool
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the bytes that tensors may take which a round reads of the round before."""
@@ -104,7 +101,10 @@ class Flow:
 
 
 def flow_of(trace: Trace, a_round: Rows) -> Flow | None:
-    """Return the flow of a round that begins with a select; None if inputs were not recorded."""
+    """Return the flow of a round that begins with a select; None if dims do not tell it.
+
+    What is made of no tensor, as random numbers are, has unknown ones.
+    """
     known, names, inputs = _known_flows(trace), trace.name_id[a_round], trace.inputs_id[a_round]
     key = names.tobytes(), inputs.tobytes()
     if key not in known:
@@ -190,7 +190,12 @@ def _flow(ops: Sequence[RoundOp]) -> Flow:
             doubted += [(op, summed) for op in others]
     if doubted:
         doubted += [(op, op.makes) for op in sums if op.makes is not None]
-    return Flow(tuple(ops), tuple(doubted), tuple(sums), is_whole, _writes_back(ops, writes))
+    has_state = any(
+        op.name.endswith("_") and op.at not in writes and op.reads[0] == each
+        for op, each in doubted
+    )
+    writes_back = _writes_back(ops, writes)
+    return Flow(tuple(ops), tuple(doubted), tuple(sums), is_whole, writes_back, has_state)
 
 
 def _are_of_losses(
