@@ -17,7 +17,7 @@ Exit codes:
 BASELINE = """\b
 Exit codes:
   the script's own if it fails; otherwise
-  0  the file is written
+  0  the file is as it should be
   2  failed: usage, unreadable trace or file, crashed rule
 """
 VERIFY = """\b
@@ -28,7 +28,8 @@ Exit codes:
 """
 DIFF = """\b
 Exit codes:
-  0  no regression above --fail-on-regression
+  0  no regression above --fail-on-regression, or the
+     option was not given
   1  steps are longer by certainly more than that
   2  failed: usage, unreadable file, runs that cannot be
      compared

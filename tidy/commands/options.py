@@ -51,14 +51,16 @@ WIDTH = number_option(
 )
 JOBS = number_option(
     "--jobs",
-    "Read traces of 20 MB or more in N worker processes, which is faster if N processors are idle;"
-    " the report is the same. `tidy report` of several traces gives each process whole files,"
-    " otherwise up to 4 share a file (docs/scaling.md).  [default: 1, no workers]",
+    "Read 20 MB of text or more in N worker processes, which is faster if as many processors are"
+    " idle; the result is the same. Up to 4 share a file; `tidy report` of several traces gives"
+    " each process whole files (docs/scaling.md).  [default: 1, no workers]",
     least=1,
 )
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)
 _STEP = click.option(
-    "--step", metavar="N|slowest", help="Look at one step alone: its number, or the slowest."
+    "--step",
+    metavar="N|slowest",
+    help="Look at one step alone: its number, or the slowest one that counts.",
 )
 _PAGE_STEPS = click.option(
     "--page-steps",
@@ -210,7 +212,7 @@ run_options = together(
     ),
     flag_option(
         "--all-threads",
-        "Record the ops of all threads of the script. PyTorch then records no memory.",
+        "PyTorch: record the ops of all threads of the script, and no memory.",
     ),
 )
 # What `verify` times.
