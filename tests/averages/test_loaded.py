@@ -32,3 +32,22 @@ def test_a_recorded_trace_has_averages(how: str) -> None:
 def test_a_profiler_has_their_methods() -> None:
     program = f"{_TRAIN}{_RECORDED['profile']}\nassert 'aten::linear' in made.table(row_limit=5)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+_OWN_TABLE = """
+class Own(tidy.profile):
+    def table(self, **options):
+        calls.append(options)
+        return super().table(**options)
+calls = []
+with Own() as made:
+    step()
+assert 'aten::linear' in made.table(row_limit=5)
+assert 'aten::linear' in made.table(row_limit=5)
+assert calls == [{'row_limit': 5}] * 2, calls
+"""
+
+
+def test_an_override_is_called_once() -> None:
+    program = f"{_TRAIN}{_OWN_TABLE}"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

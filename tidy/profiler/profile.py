@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
@@ -26,6 +27,7 @@ from .schedule import ProfilerAction, Schedule, always, tracker
 
 if TYPE_CHECKING:
     from ..averages import EventList, FunctionEvents
+    from ..averages.event_list import of_averages
     from ..trace import Trace
     from ..trace.raw_columns import Interner
     from .capture import EventCapture
@@ -60,14 +62,13 @@ class _OfAverages:
     def __set_name__(self, owner: type, name: str) -> None:
         self._owner, self._name = owner, name
 
-    def __get__(self, profiler: object, _: type) -> Callable[..., Any]:
+    def __get__(self, profiler: object, _: type | None = None) -> Callable[..., Any]:
         from ..averages.event_list import EventList, of_averages
 
         method = of_averages(getattr(EventList, self._name))
         setattr(self._owner, self._name, method)
-        found: Callable[..., Any]
-        found = getattr(self._owner if profiler is None else profiler, self._name)
-        return found
+        # Not by its name: a subclass may have a method of that name, which has asked for this one.
+        return method if profiler is None else MethodType(method, profiler)
 
 
 class profile:  # noqa: N801 - PyTorch's name
@@ -266,9 +267,14 @@ class profile:  # noqa: N801 - PyTorch's name
 
         return key_averages(self.events(), group_by_input_shape, group_by_stack_n)
 
-    total_average = _OfAverages()
-    table = _OfAverages()
-    export_stacks = _OfAverages()
+    if TYPE_CHECKING:
+        total_average = of_averages(EventList.total_average)
+        table = of_averages(EventList.table)
+        export_stacks = of_averages(EventList.export_stacks)
+    else:
+        total_average = _OfAverages()
+        table = _OfAverages()
+        export_stacks = _OfAverages()
 
     @property
     def self_cpu_time_total(self) -> float:
