@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import Any
 
 
-def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package.
+def on_first_use(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package; its modules can be fetched, too.
 
     Args:
         package: its name.
@@ -19,10 +21,15 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def fetch(name: str) -> Any:
+        if name in homes:
+            return import_module(f"{package}.{name}")  # which sets it in the package
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{home_of[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return fetch
+    def names() -> list[str]:
+        return list(sys.modules[package].__all__)  # what users are to write
+
+    return fetch, names

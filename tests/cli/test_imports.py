@@ -87,3 +87,15 @@ def test_names_that_are_fetched_when_first_used(name: str) -> None:
     assert all(getattr(package, each, None) is not None for each in package.__all__)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = package.no_such_name
+
+
+@pytest.mark.parametrize(
+    ("package", "module"), [("jobs", "words"), ("summary", "codec"), ("trace", "units")]
+)
+def test_modules_that_are_imported_when_first_used(package: str, module: str) -> None:
+    program = (
+        f"import tidy.{package} as package\n"
+        "assert set(dir(package)) == set(package.__all__), dir(package)\n"
+        f"assert package.{module}.__name__ == 'tidy.{package}.{module}'\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -90,7 +90,7 @@ __all__ = [
     "waits_of",
 ]
 
-__getattr__ = on_first_use(
+__getattr__, __dir__ = on_first_use(
     __name__,
     {
         "bubbles": "bubbles_ns",

@@ -48,7 +48,7 @@ __all__ = [
     "summary_of",
 ]
 
-__getattr__ = on_first_use(
+__getattr__, __dir__ = on_first_use(
     __name__,
     {
         "codec": "decode encode",

@@ -47,7 +47,7 @@ __all__ = [
     "time_text",
 ]
 
-__getattr__ = on_first_use(
+__getattr__, __dir__ = on_first_use(
     __name__,
     {
         "build": "build_trace",
@@ -64,7 +64,3 @@ __getattr__ = on_first_use(
         "window": "LeftOut Window",
     },
 )
-
-
-def __dir__() -> list[str]:
-    return __all__
