@@ -99,3 +99,12 @@ def test_modules_that_are_imported_when_first_used(package: str, module: str) ->
         f"assert package.{module}.__name__ == 'tidy.{package}.{module}'\n"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def test_the_types_of_a_summary_are_known_when_the_program_runs() -> None:
+    program = (
+        "import typing, tidy.summary\n"
+        "hints = typing.get_type_hints(tidy.summary.Summary)\n"
+        "assert hints['collectives'].__name__ == 'Collectives'\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..account import Account, StepParts
 from ..check.checked_trace import CheckedTrace
@@ -21,11 +20,9 @@ from ..finding import (
     Severity,
     line_of,
 )
+from ..jobs import Collectives
 from ..savings import Fidelity
 from ..trace import Location, Step
-
-if TYPE_CHECKING:
-    from ..jobs import Collectives
 
 
 @dataclass(frozen=True, slots=True)
