@@ -229,8 +229,38 @@ class ParameterDict(_Parameters, MutableMapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
 
-    def copy(self) -> Any:
-        return type(self)(dict(self))
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        check(len(self) > 0, "popitem(): dictionary is empty", KeyError)
+        key = next(reversed(self))
+        return key, self.pop(key)
+
+    def copy(self) -> ParameterDict:
+        return ParameterDict(OrderedDict(self))  # a plain dict's names would be sorted
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        return ParameterDict((key, default) for key in keys)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        copy = self.copy()
+        copy.update(other)
+        return copy
+
+    def __ror__(self, other: Any) -> Any:
+        copy = other.copy()
+        copy.update(self)
+        return copy
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
 
     def extra_repr(self) -> str:
         return self._lines(self.items(), lambda value: value.type())

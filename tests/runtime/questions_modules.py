@@ -154,6 +154,13 @@ def parameter_containers(lib):
         list(nn.ParameterDict([("b", lib.ones(1)), ("a", lib.ones(1))])),
     )
     yield [raised(lambda: pairs["none"]), raised(lambda: pairs.pop("none")), hasattr(pairs, "a")]
+    held = nn.ParameterDict([("b", lib.ones(1)), ("a", lib.zeros(2))])
+    held["c"] = lib.ones(3)
+    yield list(held.copy()), list(reversed(held)), type(held.setdefault("z")).__name__
+    yield held.setdefault("q", lib.ones(2)), held.setdefault("b", lib.zeros(9)), held.popitem()
+    yield list(held | {"e": lib.ones(1), "d": 2}), list({"y": 1} | held), list(held)
+    held |= nn.ParameterDict([("y", lib.ones(1)), ("x", lib.ones(1))])
+    yield list(held), dict(held.fromkeys("ba", 4))
 
     class Net(nn.Module):
         def __init__(self):
