@@ -21,7 +21,8 @@ from ..trace.kineto import Written, frame, mark, op
 from .mixes import Round, many, mixes
 from .rules import OWN_RULES
 
-_ROUNDS, _LINES = (100, 100_000) if SOAK else (12, 1_500)  # the most, of the shorter trace
+# Rounds of the shorter trace: as many, or fewer where a round has many siblings.
+_MOST, _LEAST, _SIBLINGS = (100, 100, 0) if SOAK else (12, 4, 360)
 _RULES = {rule.code: rule for rule in OWN_RULES}
 
 
@@ -59,7 +60,9 @@ def _calls_on(trace: Trace, rule: type[Pattern]) -> int:
     ("code", "header", "one_round"), [pytest.param(*mix, id=name) for name, *mix in mixes()]
 )
 def test_twice_the_siblings_take_twice_the_calls(code: str, header: str, one_round: Round) -> None:
-    rounds = min(_ROUNDS, max(_LINES // one_round(0).count("\n"), 4))
+    siblings = sum(not line.startswith(" ") for line in one_round(0).splitlines())
+    rounds = min(_MOST, max(_LEAST, _SIBLINGS // siblings))
+    run_patterns(many(header, one_round, rounds), [_pattern(_RULES[code])])  # loads its modules
     few, twice = (_calls_on(many(header, one_round, n * rounds), _RULES[code]) for n in (1, 2))
     assert twice <= 2.2 * few
 
