@@ -82,8 +82,9 @@ def test_the_process_is_as_before(framework: str, tmp_path: Path) -> None:
     """
     path = write_script(tmp_path, script(framework, _STATE, loop))
     done = python(path, cwd=tmp_path, TMPDIR=str(tmp_path))
-    # PyTorch's allocator may say of a second recording that it does not know older memory.
     assert (done.code, done.out.split()) == (0, ["[]"] * 6), done.err
+    # PyTorch's allocator may say of a second recording that it does not know older memory.
+    assert framework == "torch" or done.err == ""
     assert [each.name for each in tmp_path.glob("tidy-*")] == []
     events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
     folder = str(Path(tidy.__file__).parent)
