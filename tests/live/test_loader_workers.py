@@ -78,7 +78,8 @@ def test_too_few(way: tuple[str, ...], tmp_path: Path) -> None:
     """A batch takes a worker 80 ms, and nearly nothing else takes any time."""
     (found,) = _run(way, tmp_path, workers=2, step_s=0)
     assert (found["location"]["file"], found["location"]["line"]) == ("script.py", _FETCHES)
-    if "wait for a processor" in found["message"]:  # this machine has too much else to do
+    # This machine has too much else to do: the workers wait for a processor, or the script does.
+    if "run less beside the training on this machine" in found["fix"]:
         assert found["severity"] == "info"
         return
     assert found["severity"] == "warning"
