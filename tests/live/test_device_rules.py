@@ -1,7 +1,7 @@
 """Rules that need a device fire on live runs on a modelled one, and name the line.
 
-Each fourth wrong script runs through the command, for `make soak` all; the others and corrected
-ones in this process. What is exported of them holds the tree of the run.
+Some wrong scripts run through the command, for `make soak` all; the others and corrected ones in
+this process. What is exported of them holds the tree of the run.
 """
 
 from __future__ import annotations
@@ -48,14 +48,19 @@ def _params() -> Iterator[Any]:
 _NOT_IN_ONE_PROCESS = {"TDY104", "TDY505", "TDY601", "TDY804"}
 
 
-def _is_by_command(number: int, case: Case) -> bool:
-    """Each fourth, and what needs it."""
-    return SOAK or number % 4 == 0 or bool(case.options) or case.code in _NOT_IN_ONE_PROCESS
+# Of the others a few, of different rules.
+_COMMAND_TOO = {
+    "attention", "growing", "loader", "norm", "ping-pong", "scalars", "unfused-SGD"
+}  # fmt: skip
 
 
-_BY_COMMAND = [
-    each for number, each in enumerate(_params()) if _is_by_command(number, each.values[0].case)
-]
+def _is_by_command(name: str, case: Case) -> bool:
+    """Return whether a wrong script runs through the command: where it must, or is named."""
+    needs_it = bool(case.options) or case.code in _NOT_IN_ONE_PROCESS
+    return SOAK or needs_it or name in _COMMAND_TOO
+
+
+_BY_COMMAND = [each for each in _params() if _is_by_command(each.id, each.values[0].case)]
 _OTHERS = [each for each in _params() if each.id not in {one.id for one in _BY_COMMAND}]
 
 
