@@ -28,7 +28,7 @@ def test_what_is_missing_is_named_by_the_path_that_a_script_has(path):
         _ = module.orthogonal
 
 
-def test_nothing_is_compiled_and_no_function_hidden():
+def test_nothing_is_compiled():
     def step(x):
         return x * 2
 
@@ -36,8 +36,14 @@ def test_nothing_is_compiled_and_no_function_hidden():
     assert compiler.disable(step) is compiler.disable()(step) is compiler.allow_in_graph(step)
     assert not compiler.is_compiling()
     assert not rt.jit.is_scripting()
+
+
+def test_no_function_is_hidden_by_its_module():
     importlib.import_module("tidy.runtime.autograd.gradcheck")
     assert callable(rt.autograd.gradcheck)
+
+
+def test_modules_are_found_by_each_way_of_importing_them():
     subprocess.run([sys.executable, "-c", NAMES], check=True)
 
 

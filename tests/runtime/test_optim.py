@@ -68,6 +68,9 @@ def test_autocast_decorates_and_casts_are_recorded():
 
     assert (f(x).dtype, names_in(lambda: f(x)).count("aten::to")) == (rt.float16, 2)
     f(x).sum().backward()
+
+
+def test_autocast_without_its_device_is_off():
     with pytest.warns(UserWarning, match="Disabling"), amp.autocast("cuda"):
         assert not amp.is_autocast_enabled()
 
