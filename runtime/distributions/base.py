@@ -77,6 +77,8 @@ class Distribution:
 
     def _valid(self, rule: str, value: Any) -> Any:
         if self._validate_args:
+            told = "The value argument to log_prob must be a Tensor"
+            check(isinstance(value, Tensor), told, ValueError)
             hold(rule, value, "the value argument", type(self).__name__)
         return value
 

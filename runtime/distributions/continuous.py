@@ -90,7 +90,8 @@ class Laplace(_Located):
         return self.icdf(share.clamp(min=float(finfo(share.dtype).eps) / 4))  # at 0 it is infinite
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+        apart = self._valid("real", value) - self.loc
+        return -(2 * self.scale).log() - apart.abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
         apart = self._valid("real", value) - self.loc

@@ -13,7 +13,14 @@ import numpy as np
 
 from ..accelerator import current
 from ..core.aten import aten
-from ..core.dtypes import as_dtype, get_default_dtype, number_dtype, promote_types, result_dtype
+from ..core.dtypes import (
+    as_dtype,
+    finfo,
+    get_default_dtype,
+    number_dtype,
+    promote_types,
+    result_dtype,
+)
 from ..core.storage import pin, storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
@@ -132,6 +139,15 @@ def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
     return found.astype(kind, copy=False)
 
 
+def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> Any:
+    """Draw from 0 to below 1, which a float32 may round to where the dtype has 16 bits."""
+    kind = _dtype(dtype)
+    if kind.kind not in "fV" or kind.itemsize != 2:
+        return _random(draws.random, size, kind)
+    step = float(finfo(kind).eps) / 2  # PyTorch's: what is apart just below 1
+    return (np.floor(draws.random(size, np.float32) / step) * step).astype(kind)
+
+
 def _normal(mean: Any, std: Any, size: Any, dtype: Any, generator: Any) -> Any:
     given = [x.array for x in (mean, std) if isinstance(x, Tensor)]
     mean, std = (getattr(x, "array", x) for x in (mean, std))
@@ -177,7 +193,7 @@ zeros(*size: sizes) = np.zeros(size, _dtype(dtype))
 ones(*size: sizes) = np.ones(size, _dtype(dtype))
 empty(*size: sizes, *, memory_format: any = None)
     = in_format(np.empty(size, _dtype(dtype)), memory_format, False)
-rand(*size: sizes) = _random(_draws(generator).random, size, dtype)
+rand(*size: sizes) = _shares(_draws(generator), size, dtype)
 randn(*size: sizes) = _random(_draws(generator).standard_normal, size, dtype)
 full(size: sizes, fill_value: any)
     = np.full(size, filling(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))

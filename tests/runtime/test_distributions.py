@@ -76,3 +76,23 @@ def test_no_divergence_is_that_of_other_kinds():
 def test_no_sample_of_laplace_is_infinite(monkeypatch):
     monkeypatch.setattr(continuous, "random", lambda *_: rt.zeros(3))
     assert D.Laplace(1.0, 2.0).sample((3,)).isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_no_share_of_16_bits_is_1_and_no_sample_infinite(name):
+    if name == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    rt.manual_seed(0)
+    dtype = getattr(rt, name)
+    drawn = rt.rand(200_000, dtype=dtype)
+    assert drawn.dtype == dtype
+    assert (drawn.float().min(), drawn.float().max() < 1) == (0, True)
+    loc = rt.zeros((), dtype=dtype)
+    assert D.Laplace(loc, loc + 1).sample((200_000,)).isfinite().all()
+
+
+@pytest.mark.parametrize("value", [0.3, rt.tensor(float("nan"))])
+def test_laplace_checks_its_value(value):
+    for function in (D.Laplace(0.0, 1.0).log_prob, D.Laplace(0.0, 1.0).cdf):
+        with pytest.raises(ValueError, match="value argument"):
+            function(value)
