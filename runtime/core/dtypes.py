@@ -157,9 +157,15 @@ def in_16_bits(number: Any, dtype: DType) -> Any:
         return narrowed(np.asarray(number, float32), dtype).item()
 
 
-def promoted(*operands: Any) -> tuple[Any, ...]:
-    """Widen operands of several dtypes, as `widened` does; numbers keep float32's digits."""
+def promoted(*operands: Any, floats: bool = False) -> tuple[Any, ...]:
+    """Widen operands of several dtypes, as `widened` does; numbers keep float32's digits.
+
+    Args:
+        floats: integers become floats, each from its own dtype: 256 beside a uint8 is no 0.
+    """
     dtype = result_dtype(*operands)
+    if floats and dtype.kind in "bui":
+        dtype = _default
     if dtype.kind not in "fV" or dtype.itemsize != 2:
         return None, *[np.asarray(x).astype(dtype, copy=False) for x in operands]
     with np.errstate(all="ignore"):

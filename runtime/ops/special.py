@@ -149,7 +149,7 @@ sinc(self) = np.sinc(self)
 logit(self, eps: any = None) := log(_clamped(self, eps) / (1 - _clamped(self, eps)))
 [torch quiet wide]
 polygamma(n: int, self) = _polygamma(n, _real(to_float(self))) => grad * polygamma(n + 1, self)
-[torch tensor promote float quiet]
+[torch tensor promote float quiet wide]
 xlogy(self, other) = _xlogy(self, other)
     self: grad * xlogy((self != 0).to(grad.dtype), other)
     other: grad * self / other

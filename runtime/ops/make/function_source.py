@@ -188,6 +188,10 @@ class _Function(Pieces):
     def first_array(self) -> str:
         return self.op.tensors[0].name
 
+    def promoted(self) -> str:
+        """Return the call that brings two operands to one dtype."""
+        return f"promoted(self, other{', floats=True' * ('float' in self.op.flags)})"
+
     def widen(self) -> str:
         """Operands of 16 bits are computed with in float32."""
         names = ", ".join(p.name for p in self.op.tensors)

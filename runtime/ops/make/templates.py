@@ -121,7 +121,7 @@ except AttributeError:
     return _itself(*as_tensors(NAME, input, other), *({attributes}))
 """
 PROMOTE = """\
-half, self, other = promoted(self, other)                       #? wide
+half, self, other = {promoted}                                    #? wide
 self, other = promote(self, other)                              #? not wide
 """
 LIST = """\

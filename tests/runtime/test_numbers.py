@@ -1,0 +1,31 @@
+"""Numbers beside tensors: their dtypes, and those that the tensor's dtype does not reach."""
+
+import numpy as np
+import pytest
+
+import tidy.runtime as rt
+
+BYTES, SMALL = rt.tensor([3, 255], dtype=rt.uint8), rt.tensor([3, -5], dtype=rt.int8)
+LOG_256 = 5.545177444479562
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: BYTES / 256, [3 / 256, 255 / 256]),
+        (lambda: BYTES / np.int64(256), [3 / 256, 255 / 256]),
+        (lambda: BYTES / -3, [-1, -85]),
+        (lambda: SMALL / 200, [0.015, -0.025]),
+        (lambda: 200 / SMALL, [200 / 3, -40]),
+        (lambda: np.int64(200) / SMALL, [200 / 3, -40]),
+        (lambda: BYTES / rt.tensor(300), [0.01, 0.85]),
+        (lambda: rt.tensor(300) / BYTES, [100, 300 / 255]),
+        (lambda: rt.xlogy(BYTES, 256), [3 * LOG_256, 255 * LOG_256]),
+        (lambda: rt.xlogy(256, BYTES[:1]), [256 * np.log(3)]),
+        (lambda: rt.atan2(BYTES, rt.tensor(300)), [np.arctan2(3, 300), np.arctan2(255, 300)]),
+    ],
+)
+def test_integers_are_floats_before_a_float_is_made_of_them(call, expected):
+    found = call()
+    assert found.dtype == rt.float32
+    assert found.tolist() == pytest.approx(expected, rel=1e-6)
