@@ -101,9 +101,18 @@ def result_dtype(*operands: Any) -> DType:
     return result
 
 
+def python_number(x: Any) -> Any:
+    """Return a number of numpy as Python's; a `longdouble`, which has none, as a float of 64 bits."""
+    x = x.item() if isinstance(x, np.generic) else x
+    if isinstance(x, np.inexact):
+        with np.errstate(over="ignore"):
+            return x.astype(cdouble if isinstance(x, np.complexfloating) else float64).item()
+    return x
+
+
 def number_dtype(x: Any) -> DType:
     """Return what a number is as a tensor."""
-    x = x.item() if isinstance(x, np.generic) else x
+    x = python_number(x)
     if isinstance(x, int):
         return bool_ if isinstance(x, bool) else int64
     return _complex_of(_default) if isinstance(x, complex) else _default

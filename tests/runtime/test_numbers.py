@@ -29,3 +29,24 @@ def test_integers_are_floats_before_a_float_is_made_of_them(call, expected):
     found = call()
     assert found.dtype == rt.float32
     assert found.tolist() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "dtype", "expected"),
+    [
+        (lambda: rt.tensor([2.0]) * np.longdouble(1.5), rt.float32, [3]),
+        (lambda: np.longdouble(1.5) * rt.tensor([2]), rt.float32, [3]),
+        (lambda: rt.tensor([2.0]) < np.longdouble(1.5), rt.bool, [False]),
+        (lambda: rt.tensor([2.0]) + np.clongdouble(1.5), rt.complex64, [3.5]),
+        (lambda: BYTES[0] * np.int64(3), rt.uint8, 9),
+        (lambda: np.int64(4) - BYTES[0], rt.uint8, 1),
+        (lambda: 4 - BYTES[0], rt.uint8, 1),
+        (lambda: BYTES[0] ** np.int64(2), rt.uint8, 9),
+        (lambda: 300 / BYTES[0], rt.float32, 100),
+        (lambda: rt.tensor(True) + np.int64(1), rt.int64, 2),
+    ],
+)
+def test_numbers_of_numpy_count_as_pythons(call, dtype, expected):
+    found = call()
+    assert found.dtype == dtype
+    assert found.tolist() == expected

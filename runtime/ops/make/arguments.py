@@ -13,7 +13,7 @@ import numpy as np
 from ...accelerator import current
 from ...core.aten import aten
 from ...core.device import Device
-from ...core.dtypes import CATEGORY, finfo, result_dtype
+from ...core.dtypes import CATEGORY, finfo, python_number, result_dtype
 from ...core.storage import storage_of, storages
 from ...engine.grad_mode import is_grad_enabled
 from ...engine.hooks import check
@@ -134,12 +134,16 @@ def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
     if not arrays and name not in _OF_NUMBERS and all(isinstance(x, _NUMBER) for x in operands):
         raise TypeError(f"{name.partition('::')[2]}(): one of the operands must be a Tensor")
     for operand in operands:
-        x = operand.item() if isinstance(operand, np.generic) else operand
+        x = python_number(operand)
         if isinstance(x, Tensor):
             found.append(x)
         elif isinstance(x, _NUMBER):
-            others = arrays if isinstance(x, (float, complex)) else ()
-            found.append(wrap(np.asarray(x, result_dtype(x, *others))))
+            dtype = result_dtype(x, *arrays)
+            if isinstance(x, int) and (
+                dtype.kind not in "iu" or not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
+            ):
+                dtype = result_dtype(x)  # with all its digits
+            found.append(wrap(np.asarray(x, dtype)))
         elif isinstance(x, np.ndarray):
             found.append(wrap(x))
         else:
