@@ -102,7 +102,7 @@ def result_dtype(*operands: Any) -> DType:
 
 
 def python_number(x: Any) -> Any:
-    """Return a number of numpy as Python's; a `longdouble`, which has none, as a float of 64 bits."""
+    """Return a number of numpy as Python's; a `longdouble` as a float of 64 bits."""
     x = x.item() if isinstance(x, np.generic) else x
     if isinstance(x, np.inexact):
         with np.errstate(over="ignore"):

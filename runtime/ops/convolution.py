@@ -275,9 +275,9 @@ def _avg_pool_back(g: Any, shape: Ints, *how: Any) -> Any:
     return np.ascontiguousarray(inner)
 
 
-def _spread(value: Any, n: int) -> Ints:
+def _spread(x: Any, n: int) -> Ints:
     """One number for all dimensions, or one each."""
-    return (value,) * n if isinstance(value, int) else tuple(value) * (n if len(value) == 1 else 1)
+    return (x,) * n if isinstance(x, (int, np.integer)) else tuple(x) * (n if len(x) == 1 else 1)
 
 
 def _batched(run: Any, n: int, x: Tensor, *args: Any) -> Any:
@@ -306,7 +306,7 @@ def _convolve(n: int, x: Tensor, w: Tensor, bias: Any, padding: Any, *how: Any) 
 
 def _windows(n: int, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """Kernel, stride, padding and dilation of pooling: one each a dimension."""
-    none = stride is None or (not isinstance(stride, int) and not stride)
+    none = stride is None or (not isinstance(stride, (int, np.integer)) and not stride)
     given = kernel, kernel if none else stride, padding, dilation
     places = [_spread(value, n) for value in given]
     positive = min(places[0]) > 0 and min(places[1]) > 0 and min(places[3]) > 0

@@ -64,7 +64,9 @@ def _classes(self: Any, given: int) -> int:
 
 
 def _rolled(self: Any, shifts: Any, dims: Any) -> Any:
-    by, over = ((x,) if isinstance(x, int) else tuple(x or ()) for x in (shifts, dims))
+    by, over = (
+        (x,) if isinstance(x, (int, np.integer)) else tuple(x or ()) for x in (shifts, dims)
+    )
     fits = len(by) == len(over) or (len(by) == 1 and not over)
     check(bool(by) and fits, f"shifts and dimensions must align: {by}, {over}", ValueError)
     if not self.ndim and not over:
@@ -163,7 +165,7 @@ def _parts(self: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     check(self.array.ndim > 0, "tensor_split expected at least a 1-dimensional tensor")
     given = given.tolist() if isinstance(given, Tensor) else given
     size = self.array.shape[dimension(dim, self.array.ndim)]
-    if isinstance(given, int):
+    if isinstance(given, (int, np.integer)):
         check(given > 0, f"number of sections must be larger than 0, got {given}")
         short, more = divmod(size, given)
         given = [short * i + min(i, more) for i in range(1, given)]

@@ -38,7 +38,7 @@ def _whitened(x: Tensor, dims: Ints, eps: float) -> Any:
 
 def _last(x: Tensor, shape: Any) -> Ints:
     """The dimensions at the end that have `shape`."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if x.array.shape[-len(shape) :] != shape:
         raise RuntimeError(f"normalized_shape={list(shape)} is not how {x.shape} ends")
     return tuple(range(x.array.ndim - len(shape), x.array.ndim))

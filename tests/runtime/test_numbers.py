@@ -50,3 +50,37 @@ def test_numbers_of_numpy_count_as_pythons(call, dtype, expected):
     found = call()
     assert found.dtype == dtype
     assert found.tolist() == expected
+
+
+ONES, ROWS = rt.ones(2, 2), rt.arange(8.0).view(2, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda number, _: ONES.lerp(ONES * 2, number(0.1)),
+        lambda number, _: rt.addcmul(ONES, ONES, ONES, value=number(0.1)),
+        lambda number, _: rt.addcdiv(ONES, ONES, ONES, value=number(0.1)),
+        lambda number, _: rt.nn.functional.softplus(ONES, beta=number(2)),
+        lambda number, _: rt.nn.functional.celu(-ONES, alpha=number(2)),
+        lambda number, _: ONES.norm(number(3)),
+        lambda number, _: rt.linalg.vector_norm(ONES, number(3)),
+        lambda number, _: rt.nn.functional.normalize(ONES, p=number(3)),
+        lambda number, _: rt.cdist(ONES, ONES * 2, p=number(3)),
+        lambda number, _: rt.nn.functional.pairwise_distance(ONES, ONES * 2, p=number(3)),
+        lambda _, whole: ROWS.sum(whole(0)),
+        lambda _, whole: ROWS.argmax(whole(1)),
+        lambda _, whole: ROWS.std(whole(1), keepdim=True),
+        lambda _, whole: ROWS.logsumexp(whole(0)),
+        lambda _, whole: ROWS.chunk(whole(2))[1],
+        lambda _, whole: ROWS.roll(whole(1), whole(0)),
+        lambda _, whole: rt.movedim(ROWS, whole(0), whole(1)),
+        lambda _, whole: rt.nn.functional.max_pool1d(ROWS, whole(2), whole(1)),
+        lambda _, whole: rt.nn.functional.adaptive_avg_pool1d(ROWS, whole(2)),
+        lambda _, whole: rt.nn.functional.conv1d(ROWS[None], ONES[None], stride=whole(2)),
+    ],
+)
+def test_arguments_of_numpy_count_as_pythons(call):
+    found, expected = call(np.float64, np.int64), call(float, int)
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()

@@ -22,8 +22,8 @@ from ...engine.tensor import Tensor, bump_version, wrap
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
     "filling", "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first",
-    "legacy_reduction", "memory_of", "not_tensors", "on_cpu", "refuse_overlap", "refuse_shared",
-    "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
+    "legacy_reduction", "memory_of", "not_tensors", "on_cpu", "python_number", "refuse_overlap",
+    "refuse_shared", "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -41,8 +41,8 @@ def axes(dim: Any, ndim: int) -> Any:
     """`dim` as numpy's axis: None, an int or a tuple. No dimensions at all means all of them."""
     if dim is None:
         return None
-    if isinstance(dim, int):
-        found = dimension(dim, ndim)
+    if isinstance(dim, (int, np.integer)):
+        found = dimension(int(dim), ndim)
         return found if ndim else None
     several = tuple(dimension(d, ndim) for d in dim)
     if len(set(several)) < len(several):

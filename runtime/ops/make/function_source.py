@@ -20,6 +20,8 @@ _STANDARD = {
     "dims": "axes({0}, self.ndim)",
     "sizes": "sizes({0})",
 }
+_PLAIN = "{0} = python_number({0})"
+_NUMBER = re.compile(r"-?[\d.]+(e-?\d+)?")
 _UFUNC = re.compile(r"np\.(\w+)\(self(?:, other)?\)")
 # Their results may be written to another dtype, as what is promoted may.
 _CASTS_OUT = "addcdiv addcmul addr angle bernoulli cat clamp cosine_similarity cumprod cumsum "
@@ -153,6 +155,8 @@ class _Function(Pieces):
                 lines.append("self = input")
             if p not in required:
                 lines.append(f"if isinstance({p.name}, Tensor): {p.name} = {p.name}.array")
+            if p.kind == "number":
+                lines.append(f"elif isinstance({p.name}, np.generic): {_PLAIN.format(p.name)}")
         if required:
             reads = "; ".join(f"{p.name} = {self._tensor(p)}.array" for p in required)
             given = ", ".join(map(self._tensor, required))
@@ -163,7 +167,12 @@ class _Function(Pieces):
     def standard(self) -> str:
         """Attributes in their standard form."""
         kinds = [(p.name, _STANDARD[p.kind]) for p in self.op.params if p.kind in _STANDARD]
-        return "\n".join(f"{name} = {standard.format(name)}" for name, standard in kinds)
+        numbers = [
+            f"if isinstance({p.name}, np.generic): {_PLAIN.format(p.name)}"
+            for p in self.op.params
+            if not p.is_tensor and (p.kind == "float" or _NUMBER.fullmatch(p.default or ""))
+        ]
+        return "\n".join([f"{name} = {form.format(name)}" for name, form in kinds] + numbers)
 
     def compute(self) -> str:
         text = self.op.expression
