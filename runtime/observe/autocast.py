@@ -7,6 +7,7 @@ aten/src/ATen/autocast_mode.h.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -27,6 +28,8 @@ _OTHERS = """prod trace cdist quantile grid_sample avg_pool3d max_pool3d adaptiv
     linalg_cholesky linalg_inv inverse fft_fft fft_rfft"""
 LOWER = {f"aten::{name}" for name in _PRODUCTS.split()}
 FLOAT32 = {f"aten::{name}" for name in (*_LOSSES.split(), *_OTHERS.split())}
+# They are made of products here and of none in PyTorch; what is cast to float32 stays so inside.
+WHOLE = FLOAT32 | {"aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::bilinear"}
 # By type of device: what products are computed in. None is off.
 _dtypes: ContextVar[dict[str, Any]] = ContextVar("tidy_autocast", default={})  # noqa: B039
 
@@ -65,6 +68,21 @@ class autocast(Mode):
 def is_autocast_available(device_type: str) -> bool:
     """Tell whether there is such a device, on which operators can cast."""
     return device_type in ("cpu", "cuda")
+
+
+def without_casts(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of the operator `name`, without casts of the operators inside."""
+    if name not in WHOLE:
+        return inner
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        token = _dtypes.set({})
+        try:
+            return inner(*args, **kwargs)
+        finally:
+            _dtypes.reset(token)
+
+    return run
 
 
 def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ def interpose(name: str, inner: Callable[..., Any], args: Any, kwargs: Any = Non
     """Run `inner`, an operator that does not look for observers, in the sight of all of them."""
     kwargs = kwargs or {}
     if amp.is_autocast_enabled() or amp.is_autocast_enabled("cuda"):
+        inner = amp.without_casts(name, inner)
         args = amp.cast(name, args)
         kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
     recording = is_grad_enabled() and any(map(_needs_grad, args))

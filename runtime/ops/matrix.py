@@ -185,7 +185,8 @@ def _contracted(a: Tensor, left: str, b: Tensor, right: str, keep: set[str]) -> 
 
     one, two = folded(a, left, batch, rows, summed), folded(b, right, batch, summed, columns)
     order = batch + rows + columns
-    return aten.bmm(one, two).reshape([size[c] for c in order]), "".join(order)
+    found = aten.bmm(one, two) if summed else one * two
+    return found.reshape([size[c] for c in order]), "".join(order)
 
 
 def _cross(self: Tensor, other: Tensor, dim: Any) -> Tensor:

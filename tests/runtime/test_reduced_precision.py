@@ -190,6 +190,29 @@ def test_states_come_back_and_autocast_computes_in_bfloat16():
         assert rt.equal(found["model"][name], tensor)
 
 
+IMAGES, PAIR = rt.ones(2, 3, 5, 5), rt.ones(2, 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nn: nn.adaptive_avg_pool1d(IMAGES[0], 2),
+        lambda nn: nn.adaptive_avg_pool2d(IMAGES, 2),
+        lambda nn: nn.adaptive_avg_pool3d(IMAGES, 2),
+        lambda nn: nn.interpolate(IMAGES, size=(2, 2), mode="area"),
+        lambda nn: nn.bilinear(PAIR, PAIR, rt.ones(5, 2, 2)),
+        lambda _: rt.einsum("i,j->ij", PAIR[0], PAIR[1]),
+        lambda _: rt.einsum("ij,ij->ij", PAIR, PAIR),
+        lambda _: rt.einsum("ij,j->ij", PAIR, PAIR[0]),
+    ],
+)
+def test_autocast_leaves_what_is_no_product_in_pytorch(call):
+    pytest.importorskip("ml_dtypes")
+    with rt.autocast("cpu"):
+        assert call(rt.nn.functional).dtype == rt.float32
+        assert rt.einsum("ij,jk->ik", PAIR, PAIR).dtype == rt.bfloat16
+
+
 def passes(code, *options):
     """Run in a process of its own."""
     command = [sys.executable, *options, "-c", code]
