@@ -277,7 +277,7 @@ def _avg_pool_back(g: Any, shape: Ints, *how: Any) -> Any:
 
 def _spread(x: Any, n: int) -> Ints:
     """One number for all dimensions, or one each."""
-    return (x,) * n if isinstance(x, (int, np.integer)) else tuple(x) * (n if len(x) == 1 else 1)
+    return (int(x),) * n if hasattr(x, "__index__") else tuple(x) * (n if len(x) == 1 else 1)
 
 
 def _batched(run: Any, n: int, x: Tensor, *args: Any) -> Any:

@@ -166,6 +166,7 @@ def _parts(self: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     given = given.tolist() if isinstance(given, Tensor) else given
     size = self.array.shape[dimension(dim, self.array.ndim)]
     if isinstance(given, (int, np.integer)):
+        given = int(given)
         check(given > 0, f"number of sections must be larger than 0, got {given}")
         short, more = divmod(size, given)
         given = [short * i + min(i, more) for i in range(1, given)]

@@ -175,7 +175,7 @@ def _over(last: Any, others: Any, x: Tensor, s: Any, dim: Any, norm: Any) -> Ten
     s = (s,) if isinstance(s, int) else s
     if dim is None:
         dim = range(x.array.ndim) if s is None else range(x.array.ndim - len(s), x.array.ndim)
-    dims = [dim] if isinstance(dim, (int, np.integer)) else list(dim)
+    dims = [int(dim)] if isinstance(dim, (int, np.integer)) else list(dim)
     sizes = [None if n == -1 else n for n in s] if s is not None else [None] * len(dims)
     steps = [(last, dims.pop(), sizes.pop())] + [
         (others, *p) for p in zip(dims, sizes, strict=True)

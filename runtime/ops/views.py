@@ -174,7 +174,7 @@ def _narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def _moved(n: int, source: Any, destination: Any) -> list[int]:
-    pair = [(x,) if isinstance(x, (int, np.integer)) else x for x in (source, destination)]
+    pair = [(int(x),) if isinstance(x, (int, np.integer)) else x for x in (source, destination)]
     old, new = ([dimension(d, n) for d in dims] for dims in pair)
     check(len(old) == len(new), f"movedim: Invalid source or destination dims: {old}, {new}")
     once = len({*old}) == len(old) and len({*new}) == len(new)

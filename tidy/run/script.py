@@ -27,7 +27,7 @@ from .process import run_child
 from .recording import Recording, find_recordings
 
 _FEWEST_STEPS = 3  # to compare
-_AS_LONG_AS_TRAINING_MS = 1000  # of processor time; a compiler or `git` takes less
+_AS_LONG_AS_TRAINING_MS = 1000  # of processor time; `git` and the like take less
 
 
 class Made(NamedTuple):
