@@ -49,7 +49,11 @@ stretch = _Stretch()
 
 def now_ns() -> int:
     """Modelled time, on the scale of `time.perf_counter_ns`; it stands while a stretch is open."""
-    return (stretch.begin_ns or perf_counter_ns()) - offset_ns
+    begin_ns = stretch.begin_ns
+    if not begin_ns:
+        return perf_counter_ns() - offset_ns
+    with _lock:  # where another thread's stretch has covered a part of it time went on with that
+        return max(begin_ns, _covered_ns) - offset_ns
 
 
 def unix_ns() -> int:
@@ -60,10 +64,15 @@ def unix_ns() -> int:
 def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
     """Have a stretch of real time count as `cost_ns`; returns the modelled time of its end.
 
-    Where another thread's stretch has covered a part of it, only the rest is replaced.
+    Where another thread's stretch has covered a part of it, only the rest is replaced. It may lie
+    in an open one of this thread, which then counts up to it, and goes on after it.
     """
     global offset_ns, _covered_ns  # noqa: PLW0603 - a process has one clock
     with _lock:
+        if stretch.begin_ns:
+            open_ns, stretch.begin_ns = stretch.begin_ns, 0
+            count(open_ns, begin_ns, 0)
+            stretch.begin_ns = end_ns
         if begin_ns < _covered_ns:
             begin_ns, end_ns = _covered_ns, max(_covered_ns, end_ns)
         before = begin_ns - offset_ns
@@ -78,10 +87,9 @@ def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
 def wait_until(modelled_ns: int) -> None:
     """Have the host wait, unless that time has passed."""
     with _lock:  # of two threads that wait for one moment the second may have nothing to wait for
-        now, begin = perf_counter_ns(), stretch.begin_ns
-        if begin:
-            count(begin, now, 0)
-            stretch.begin_ns = now
+        now = perf_counter_ns()
+        if stretch.begin_ns:
+            count(now, now, 0)
         missing = modelled_ns - (now - offset_ns)
         if missing > 0:
             count(now, now, missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -149,6 +150,27 @@ def test_all_threads_have_one_clock() -> None:
         thread.join()
     assert seen == [True, 512.0**3]
     assert clock.now_ns() >= _done_ns(log)
+
+
+def test_time_stands_while_others_take_theirs(real_time: None) -> None:
+    """What counts inside of a stretch, or on another thread beside it, never sets its time back."""
+
+    def take(cost_ns: int) -> int:
+        begin = time.perf_counter_ns()
+        time.sleep(0.05)
+        clock.count(begin, time.perf_counter_ns(), cost_ns)
+        return clock.now_ns()
+
+    with clock.stretch:
+        before = clock.now_ns()
+        inside = take(300)
+        thread = threading.Thread(target=take, args=(500,))
+        thread.start()
+        thread.join()
+        beside = clock.now_ns()
+    assert inside == before + 300
+    assert beside >= inside + 500
+    assert clock.now_ns() >= beside
 
 
 def test_times_of_a_log_go_up() -> None:

@@ -52,6 +52,18 @@ Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
 native_id: Callable[[], int] = getattr(threading, "get_native_id", get_ident)
 
 
+def both_clocks() -> tuple[int, int]:
+    """Read `time.perf_counter_ns` and `time.time_ns` at one moment, or as nearly as can be.
+
+    Between two calls the process may lose its processor for a while.
+    """
+    readings = []
+    for _ in range(5):
+        before, unix, after = clock(), unix_clock(), clock()
+        readings.append((after - before, (before + after) // 2, unix))
+    return min(readings)[1:]
+
+
 class EventCapture:
     """Captures from `start` to `stop`. Its lists may be read at any time.
 
@@ -101,7 +113,7 @@ class EventCapture:
         self.worker_batches: list[WorkerBatch] = []
 
     def start(self) -> None:
-        self.start_ns, self.start_unix_ns = clock(), unix_clock()
+        self.start_ns, self.start_unix_ns = both_clocks()
         add_log(self.activity)
         self.home_sequence_nr = per_thread.sequence_nr
         self.known_idents = {thread.native_id for thread in threading.enumerate()}

@@ -24,6 +24,7 @@ class RuntimeBackend(Backend):
 
     def __init__(self, settings: dict[str, Any]) -> None:
         from tidy.profiler import profile
+        from tidy.profiler.capture import both_clocks
         from tidy.profiler.python_functions import PurePython
         from tidy.runtime.core.thread_state import thread as per_thread
         from tidy.runtime.modelled import clock
@@ -31,7 +32,7 @@ class RuntimeBackend(Backend):
         from tidy.runtime.observe.record_function import record_function
 
         super().__init__(settings)
-        self._modelled_clock = clock
+        self._modelled_clock, self._both_clocks = clock, both_clocks
         self.ranges = record_function  # the class of ranges
         self._profile, self._per_thread = profile, per_thread
         self._watchers = worker_batches.watchers
@@ -153,8 +154,11 @@ class RuntimeBackend(Backend):
 
     def pause(self) -> int:
         """Return the time; until `resume` no time passes on the clock of modelled devices."""
-        self._paused_ns = time.perf_counter_ns()
-        return self.now_ns()
+        self._paused_ns, unix_ns = self._both_clocks()
+        clock = self._modelled_clock
+        if clock.offset_ns:
+            clock.count(self._paused_ns, self._paused_ns, 0)  # what is under way counts up to here
+        return unix_ns - clock.offset_ns
 
     def resume(self) -> None:
         self._take_off()
