@@ -78,9 +78,7 @@ Hooks, views and their version counters, in-place operators, anomaly mode, `no_g
   `torch.hub`. `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes
   nothing, with a note.
 - **`torch.compile` and `torch.jit.script`** give back what they are given, with a note.
-- **`torch.save` of a whole module**, a path or a Namespace holds a pickle, which
-  `torch.load(weights_only=False)` reads.
-  Files of state are not pickles, and PyTorch's are not read.
+- **`torch.save`** writes files of its own kind; PyTorch's are not read, nor its own by PyTorch.
 
 tests/runtime compares all of it with PyTorch: samples.py has the samples of operators,
 dtype_deviations.py and wrong_calls.py what ends otherwise there, with the reasons. corpus/ has

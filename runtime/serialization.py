@@ -1,23 +1,19 @@
-"""save and load: a zip of `.npy` arrays and `structure.json`; a pickle of whole modules alone.
+"""save and load: a zip of `.npy` arrays, and a pickle that says where in them each tensor lies.
 
-Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
-tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
-its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
-module, path or Namespace is a pickle inside, which `load` reads with `weights_only=False`, or if
-`safe_globals` allows its classes, as PyTorch does; its tensors are kept beside it as all others.
+A view saves all of its memory; what shares memory shares it again, and a tensor saved twice is one
+tensor again. Tensors of a script's own classes come back as Tensors. With `weights_only`, `load`
+reads tensors, arrays, numbers, texts, containers, sizes, dtypes and devices; and of other classes
+those that `safe_globals` allows, as PyTorch does.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-from argparse import Namespace
-from base64 import b64decode, b64encode
-from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,16 +22,21 @@ from .accelerator import is_available
 from .core import dtypes
 from .core.device import Device
 from .engine.hooks import check
-from .engine.tensor import Size, Tensor, wrap
+from .engine.tensor import Tensor, wrap
+from .nn.parameter import Parameter
 
-_UNTRUSTED = "Weights only load failed: the file holds a pickle (a module, say). "
+_UNTRUSTED = "Weights only load failed: the file holds objects of other classes. "
 _UNTRUSTED += "If you trust its source, load it with weights_only=False."
 _ELSEWHERE = "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
 _ELSEWHERE += "False. Please use torch.load with map_location=torch.device('cpu')."
-_KINDS: Any = {c.__name__: c for c in (list, tuple, Size, dict, OrderedDict, Counter)}
-
-
 _BFLOAT16 = "bfloat16"  # numpy's files do not tell it from other bytes: they hold uint16
+_allowed: list[Any] = []  # classes that may be read with `weights_only`, too
+# What may always be read, and what modules of allowed classes are made of.
+_PARTS = {f"collections.{name}" for name in ("OrderedDict", "Counter")}
+_PARTS |= {f"builtins.{name}" for name in ("complex", "set", "dict")}
+_PARTS |= {"numpy.dtype", "ml_dtypes.bfloat16"}
+_PARTS |= {f"numpy.{core}.multiarray.scalar" for core in ("_core", "core")}
+_PARTS |= {f"{__package__}.{name}" for name in ("core.device.Device", "engine.tensor.Size")}
 
 
 def _told(dtype: Any) -> str:
@@ -46,108 +47,72 @@ def _is_opaque(dtype: Any) -> bool:
     return dtype.kind in "OV" and dtype.name != _BFLOAT16
 
 
-def _dtype(told: str) -> Any:
-    return dtypes.numpy_dtype(dtypes.bfloat16) if told == _BFLOAT16 else np.dtype(told)
-
-
-def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
-    """`x` as JSON, where what JSON lacks is `{kind: content}`; the memory of arrays in `files`."""
-    x = x.item() if isinstance(x, np.generic) and not x.dtype.hasobject else x
-    kind, name = type(x), type(x).__name__
-    if x is None or kind in {bool, int, float, str}:
-        return x
-    if _KINDS.get(name) is kind and isinstance(x, dict):
-        keys = [_encode(key, f"{place}, key {key!r}", files) for key in x]
-        values = [_encode(x[key], f"{place}[{key!r}]", files) for key in x]
-        return {name: list(zip(keys, values, strict=True))}
-    if _KINDS.get(name) is kind:
-        return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
-    if kind is complex or isinstance(x, np.dtype):
-        return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": _told(x)}
-    if hasattr(x, "_save_to_state_dict") or isinstance(x, (Namespace, PurePath)):
-        content = BytesIO()
-        _Pickler(content, files).dump(x)
-        return {"pickle": b64encode(content.getvalue()).decode()}
-    if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
-        raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
-    return {"array": _memory_of(x, files)}
-
-
-def _memory_of(x: Any, files: dict[int, Any]) -> list[Any]:
-    """Where in the memory of `files` a tensor's or an array's elements are, with that memory."""
-    array = root = x.array if isinstance(x, Tensor) else x
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    if not root.flags.forc or _is_opaque(root.dtype):
-        array = root = np.ascontiguousarray(array)
-    if isinstance(x, Tensor) and x.is_cuda and id(root) not in files:
-        x.detach().cpu()  # the host waits for it, and copies
-    number, _ = files.setdefault(id(root), (len(files), root))
-    offset = array.ctypes.data - root.ctypes.data if array.size else 0
-    grad = x.requires_grad if isinstance(x, Tensor) else None  # None: an array
-    where = [str(x.device)] if isinstance(x, Tensor) and x.is_cuda else []
-    return [number, array.shape, _told(array.dtype), offset, array.strides, grad, *where]
-
-
 class _Pickler(pickle.Pickler):
-    """Writes a module, path or Namespace, with the memory of its tensors in `files`."""
+    """Writes all but the memory of tensors and arrays, which it puts into `files`."""
 
-    def __init__(self, file: Any, files: dict[int, Any]) -> None:
-        super().__init__(file)
-        self.files = files
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, 4)
+        self.files: dict[int, tuple[int, Any]] = {}  # a number and an array, by its identity
 
-    def persistent_id(self, obj: Any) -> Any:
-        """Return class and place of a tensor, with which `_Unpickler` finds it again."""
-        import json
-
-        from .nn.parameter import Parameter
-
-        if type(obj) not in (Tensor, Parameter) or _is_opaque(obj.dtype):
+    def persistent_id(self, x: Any) -> Any:
+        """Return the kind of a tensor or an array, and where in the memory its elements are."""
+        if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
             return None
-        return type(obj).__name__, json.dumps(_memory_of(obj, self.files))
+        array = root = x.array if isinstance(x, Tensor) else x
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if not root.flags.forc or _is_opaque(root.dtype):
+            array = root = np.ascontiguousarray(array)
+        device = str(x.device) if isinstance(x, Tensor) else "cpu"
+        if device != "cpu" and id(root) not in self.files:
+            x.detach().cpu()  # the host waits for it, and copies
+        number, _ = self.files.setdefault(id(root), (len(self.files), root))
+        offset = array.ctypes.data - root.ctypes.data if array.size else 0
+        where = number, array.shape, _told(array.dtype), offset, array.strides
+        if not isinstance(x, Tensor):
+            return "array", device, False, *where
+        return (
+            "Parameter" if isinstance(x, Parameter) else "Tensor",
+            device,
+            x.requires_grad,
+            *where,
+        )
 
 
-class _Reader:
-    """Makes what `_encode` told of, with tensors on the device that `map_location` says."""
+class _Unpickler(pickle.Unpickler):
+    """Reads what `_Pickler` wrote, with tensors on the device that `map_location` says."""
 
-    def __init__(self, files: list[Any], map_location: Any, trusted: bool) -> None:
+    def __init__(self, content: bytes, files: list[Any], map_location: Any, trusted: bool) -> None:
+        super().__init__(BytesIO(content))
         self.files, self.map_location, self.trusted = files, map_location, trusted
-        self.made = dict[tuple[str, str], Any]()
+        self.made = dict[Any, Any]()
         self.moved = dict[tuple[int, str], Tensor]()  # memory on devices
 
-    def decode(self, node: Any) -> Any:
-        """Return what a node of the tree stands for."""
-        if isinstance(node, list):
-            return [self.decode(x) for x in node]
-        if not isinstance(node, dict):
-            return node
-        ((kind, content),) = node.items()
-        if kind in _KINDS:
-            items = self.decode(content)
-            return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
-        if kind == "pickle":  # with `trusted` the caller said that it may be read
-            return (_Unpickler if self.trusted else _OfAllowed)(b64decode(content), self).load()
-        if kind == "array":
-            return self.tensor("Tensor", content)
-        return complex(*content) if kind == "complex" else _dtype(content)
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the class, or function, of that name; UnpicklingError if it is not allowed."""
+        for each in () if self.trusted else _allowed:
+            known, path = each if isinstance(each, tuple) else (each, None)
+            if (path or f"{known.__module__}.{known.__qualname__}") == f"{module}.{name}":
+                return known
+        if self.trusted or f"{module}.{name}" in _PARTS:
+            return super().find_class(module, name)
+        told = f"Or allow {module}.{name} with torch.serialization.safe_globals."
+        raise pickle.UnpicklingError(f"{_UNTRUSTED} {told}")
 
-    def tensor(self, kind: str, content: list[Any]) -> Any:
-        """Return the tensor, Parameter or array of this place, the same one each time."""
-        key = kind, str(content)
-        if key not in self.made:
-            number, shape, dtype, offset, strides, grad, *device = content
-            where = "cpu" if grad is None else self._where(self.files[number], *device)
+    def persistent_load(self, pid: Any) -> Any:
+        """Return the tensor or array of this place, the same one each time."""
+        if pid not in self.made:
+            kind, device, grad, number, shape, told, offset, strides = pid
+            where = "cpu" if kind == "array" else self._where(self.files[number], device)
             memory = self.files[number] if where == "cpu" else self._on_device(number, where)
-            array = np.ndarray(shape, _dtype(dtype), memory, offset, strides)
-            found = array if grad is None else wrap(array).requires_grad_(grad)
-            if kind == "Parameter":
-                from .nn.parameter import Parameter
+            dtype = dtypes.numpy_dtype(dtypes.bfloat16 if told == _BFLOAT16 else np.dtype(told))
+            found: Any = np.ndarray(shape, dtype, memory, offset, strides)
+            if kind != "array":
+                found = wrap(found).requires_grad_(grad)
+            self.made[pid] = Parameter(found, grad) if kind == "Parameter" else found
+        return self.made[pid]
 
-                found = Parameter(found, grad)
-            self.made[key] = found
-        return self.made[key]
-
-    def _where(self, memory: Any, saved: str = "cpu") -> str:
+    def _where(self, memory: Any, saved: str) -> str:
         """The device for what was on the device `saved`."""
         wanted = self.map_location
         if isinstance(wanted, dict):
@@ -164,49 +129,8 @@ class _Reader:
         return self.moved[number, where].array
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads a pickle whose tensors a reader has."""
-
-    def __init__(self, content: bytes, reader: _Reader) -> None:
-        super().__init__(BytesIO(content))
-        self.reader = reader
-
-    def persistent_load(self, pid: Any) -> Any:
-        """Return a tensor that `_Pickler` told of."""
-        import json
-
-        kind, content = pid
-        return self.reader.tensor(kind, json.loads(content))
-
-
-_allowed: list[Any] = []  # classes that may be read with `weights_only`, if they are whole modules'
-# What modules are made of besides their classes.
-_PARTS = {"collections.OrderedDict", "builtins.set", "builtins.dict"}
-_PARTS |= {"numpy.ndarray", "numpy.dtype"}
-_PARTS |= {"numpy._core.multiarray._reconstruct", "numpy.core.multiarray._reconstruct"}
-_PARTS |= {
-    f"{__package__}.{name}"
-    for name in "core.device.Device engine.tensor.Size engine.tensor.Tensor "
-    "nn.parameter.Parameter ops.methods._unpickled".split()
-}
-
-
-class _OfAllowed(_Unpickler):
-    """Reads whole modules of the classes that `safe_globals` allows."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        for each in _allowed:
-            known, path = each if isinstance(each, tuple) else (each, None)
-            if (path or f"{known.__module__}.{known.__qualname__}") == f"{module}.{name}":
-                return known
-        if f"{module}.{name}" in _PARTS:
-            return super().find_class(module, name)
-        told = f"Or allow {module}.{name} with torch.serialization.safe_globals."
-        raise pickle.UnpicklingError(f"{_UNTRUSTED} {told}")
-
-
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let `load` read whole modules of these classes with `weights_only`, too."""
+    """Let `load` read objects of these classes with `weights_only`, too."""
     _allowed.extend(safe_globals)
 
 
@@ -232,14 +156,13 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 def _write(obj: Any, file: Any) -> None:
-    import json
     from zipfile import ZipFile
 
-    files: dict[int, Any] = {}
-    tree = json.dumps(_encode(obj, "", files))
+    pickler = _Pickler(content := BytesIO())
+    pickler.dump(obj)
     with ZipFile(file, "w") as archive:
-        archive.writestr("structure.json", tree)
-        for number, root in files.values():
+        archive.writestr("structure.pkl", content.getvalue())
+        for number, root in pickler.files.values():
             with archive.open(f"{number}.npy", "w", force_zip64=True) as member:
                 flat = root.reshape(-1, order="A")
                 flat = flat.view(np.uint16) if _told(flat.dtype) == _BFLOAT16 else flat
@@ -247,17 +170,14 @@ def _write(obj: Any, file: Any) -> None:
 
 
 def save(obj: Any, f: Any, **_: Any) -> None:
-    """Write to a binary file, or to a path, where the old file stays until all is written.
-
-    Raises:
-        TypeError: naming the place of what cannot be saved.
-    """
+    """Write to a binary file, or to a path, where the old file stays until all is written."""
     if not isinstance(f, (str, os.PathLike)):
         return _write(obj, f)
     path = Path(f).resolve()
-    if path.exists() and not path.is_file():  # /dev/null
-        with path.open("wb") as device:
-            return _write(obj, device)
+    if path.exists() and not path.is_file():  # /dev/null, which does not know where it is
+        _write(obj, content := BytesIO())
+        path.write_bytes(content.getvalue())
+        return None
     scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with scratch.open("wb") as file:
@@ -272,10 +192,9 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
     Raises:
         RuntimeError: `save` did not write it, it is damaged, or its device is not here.
-        UnpicklingError: there is a module in it, and `weights_only`.
-        ImportError, AttributeError: the class of a module in it is not where it was.
+        UnpicklingError: there is an object of a class that is not allowed, and `weights_only`.
+        ImportError, AttributeError: the class of an object in it is not where it was.
     """
-    import json
     from zipfile import ZipFile
 
     if isinstance(f, (str, os.PathLike)):
@@ -291,8 +210,8 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                 if not any(name.endswith("data.pkl") for name in names):
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
-                    tree = json.loads(archive.read("structure.json"))
-                    return _Reader(files, map_location, not weights_only).decode(tree)
+                    content = archive.read("structure.pkl")
+                    return _Unpickler(content, files, map_location, not weights_only).load()
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
     except (pickle.UnpicklingError, RuntimeError) as error:
@@ -301,6 +220,6 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         why += f" ({error})"
     except (ImportError, AttributeError):  # a class of a pickle is not here
         raise
-    except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes
+    except Exception as error:  # whatever zipfile, pickle and numpy say of spoilt bytes
         why += f" ({type(error).__name__}: {error})"
     raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")
