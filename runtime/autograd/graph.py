@@ -40,14 +40,9 @@ class _Handles(RemovableHandle):
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
 ) -> _Handles:
-    """Call `fn` once in each backward.
+    """Call `fn` once in each backward, with the gradients, None for those that do not come.
 
-    Args:
-        mode: with "all", `fn` gets the gradients of all tensors, None for those that get none, once
-            the last has come; with "any", the first that comes.
-
-    Raises:
-        ValueError: another mode.
+    With `mode="any"` it gets the first that comes alone.
     """
     told = f"Expects mode to be one of ('all', 'any') but got {mode}"
     check(mode in ("all", "any"), told, ValueError)

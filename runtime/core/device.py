@@ -8,15 +8,7 @@ _TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "hpu", "mtia", "privateuseone")
 
 
 class Device(str):
-    """A device by its name.
-
-    Args:
-        name: `cpu`, `cuda:1`, another Device, or the number of a CUDA device.
-        index: the number, where the name has none.
-
-    Raises:
-        RuntimeError: no such type of device.
-    """
+    """A device by its name, as `cuda:1`, or by the number of a CUDA device."""
 
     __slots__ = ()
 

@@ -33,14 +33,7 @@ _numbers = count()  # of iterators with workers
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset, made here or by `num_workers` processes.
-
-    `batch_size=None` gives single samples. `timeout` is in seconds, 0 is for ever. Each worker
-    makes `prefetch_factor` batches ahead; with `persistent_workers` it stays for the next epoch.
-
-    Raises:
-        ValueError: options that contradict each other.
-    """
+    """Batches of a dataset, made here or by `num_workers` processes; `timeout` is in seconds."""
 
     def __init__(
         self,

@@ -96,10 +96,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """Disjoint random subsets of these lengths, or of fractions that sum to 1.
-
-    What is left after rounding fractions down goes to the first subsets, one each.
-    """
+    """Disjoint random subsets of these lengths, or of fractions that sum to 1."""
     size, sizes = len(dataset), [int(length) for length in lengths]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         fits = all(0 <= fraction <= 1 for fraction in lengths)
@@ -266,11 +263,7 @@ def _like(old: Any, found: Any) -> Any:
 
 
 def default_collate(batch: Any) -> Any:  # noqa: PLR0911
-    """N samples as one batch: what is `(...)` in a sample becomes a tensor `(N, ...)`.
-
-    Strings stay a list; containers keep their class, but tuples become lists. TypeError if a
-    sample holds something else, RuntimeError if samples differ in shape or length.
-    """
+    """N samples as one batch: what is `(...)` in a sample becomes a tensor `(N, ...)`."""
     first = batch[0]
     if isinstance(first, Tensor):
         return aten.stack(batch, 0)

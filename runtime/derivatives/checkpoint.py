@@ -112,12 +112,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
-
-    With `preserve_rng_state` the second run draws the same random numbers. If not reentrant it ends
-    with the last tensor needed (`early_stop`), and backward raises a CheckpointError if it did not
-    save as many tensors, or of other shapes or dtypes (unless `determinism_check="none"`).
-    """
+    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward."""
     if use_reentrant is None:
         warnings.warn("checkpoint: pass the use_reentrant parameter explicitly", stacklevel=2)
     if determinism_check not in {"default", "none"} or (kwargs and use_reentrant is not False):

@@ -42,12 +42,8 @@ def gradcheck(
     """Tell whether the function's gradients are what differences of it say.
 
     Args:
-        inputs: float64 tensors; those that require a gradient are checked, one by one.
-        rounds: how many random directions each is checked in.
+        rounds: how many random directions each input is checked in.
         others: further options of PyTorch's, which change nothing here.
-
-    Raises:
-        GradcheckError: they are not, or an input that is checked is not float64.
     """
     unknown = others.keys() - _OTHERS
     if unknown:

@@ -159,10 +159,7 @@ def vmap(
 ) -> Function:
     """Return a function of a batch: `func` of each element, and the results stacked.
 
-    Args:
-        in_dims: along which dimension each input is a batch; None for one that is the same for all.
-        out_dims: where each output has the batch.
-        randomness: taken, and left out: each element draws numbers of its own.
+    Whatever `randomness` is, each element draws numbers of its own.
     """
     known = randomness in ("error", "different", "same")
     check(known, f"vmap: randomness should be error, different or same, not {randomness!r}")

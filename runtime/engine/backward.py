@@ -1,7 +1,4 @@
-"""backward() and grad(), and their asynchronous forms.
-
-Source: torch/autograd/__init__.py.
-"""
+"""backward() and grad(), and their asynchronous forms. Source: torch/autograd/__init__.py."""
 
 from __future__ import annotations
 
@@ -82,17 +79,7 @@ def backward(
     grad_variables: Any = None,
     inputs: Tensors | None = None,
 ) -> None:
-    """Add the sum of the tensors' gradients to the `.grad` of the leaves (or of `inputs`).
-
-    Args:
-        grad_tensors: the gradient of something with respect to each; may be left out for scalars.
-        retain_graph: keep what was saved, for another backward; by default as `create_graph`.
-        create_graph: record the backward itself, so that it can be differentiated.
-        inputs: accumulate into these alone, and run no more than that needs.
-
-    Raises:
-        RuntimeError: no graph, a freed one, or a gradient that does not fit.
-    """
+    """Add the sum of the tensors' gradients to the `.grad` of the leaves (or of `inputs`)."""
     wanted: list[Edge] = []
     if inputs is not None:
         leaves = as_tuple(inputs)
@@ -116,17 +103,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of the outputs' sum with respect to `inputs`; `.grad` stays as it is.
-
-    Args:
-        allow_unused: give None for an input the outputs do not depend on, rather than an error.
-        materialize_grads: give zeros for such an input.
-        is_grads_batched: `grad_outputs` have a first dimension more, and so do the results; the
-            backward runs once for each.
-
-    Raises:
-        RuntimeError: an input was not used, or needs no gradient; otherwise as for `backward`.
-    """
+    """Return the gradients of the outputs' sum with respect to `inputs`; `.grad` stays as it is."""
     wrong = "materialize_grads=True goes with allow_unused=True only"
     check(not materialize_grads or allow_unused is not False, wrong, ValueError)
     check(only_inputs, "only_inputs=False is not supported", NotImplementedError)

@@ -108,11 +108,7 @@ class SavedVariable:
 
 
 class saved_tensors_hooks(Mode):
-    """Inside the block, save `pack(tensor)` instead of each tensor; backward gets `unpack` of it.
-
-    with saved_tensors_hooks(lambda x: x.numpy().tofile(...), read_back):
-        y = f(x)
-    """
+    """Inside the block, save `pack(tensor)` for each tensor; backward gets `unpack` of it."""
 
     variable, listed = _hooks, hooked
 

@@ -66,13 +66,7 @@ def start_streams() -> None:
 
 
 class Stream(StreamTimeline):
-    """A queue of work of one device, done in order.
-
-    Args:
-        device: whose; the current one by default.
-        priority: kept, and without effect on the model.
-        number: for the default stream, which has one of its own.
-    """
+    """A queue of work of one device, done in order; `priority` has no effect on the model."""
 
     def __init__(
         self, device: Any = None, priority: int = 0, *, number: int | None = None, **_: Any
@@ -129,11 +123,7 @@ class Stream(StreamTimeline):
 
 
 class StreamEvent:
-    """A point on a stream: torch.cuda.Event.
-
-    Args:
-        enable_timing: whether `elapsed_time` may be asked.
-    """
+    """A point on a stream: torch.cuda.Event."""
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False

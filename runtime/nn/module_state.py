@@ -76,11 +76,7 @@ class ModuleState:
     set_extra_state = get_extra_state
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy the values of a state_dict in, or put them in place of the tensors (`assign`).
-
-        Raises:
-            RuntimeError: shapes differ, or (if `strict`) keys are missing or unexpected.
-        """
+        """Copy the values of a state_dict in, or put them in place of the tensors (`assign`)."""
         check(hasattr(state_dict, "keys"), f"not dict-like: {type(state_dict)}", TypeError)
         found = IncompatibleKeys([], [])
         errors, metadata = list[str](), {"assign_to_params_buffers": assign}

@@ -115,11 +115,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """From now on `module.<tensor_name>` is what `parametrization` makes of what it was.
-
-    Raises:
-        ValueError: there is no such tensor, or (unless `unsafe`) it gets another shape or dtype.
-    """
+    """From now on `module.<tensor_name>` is what `parametrization` makes of what it was."""
     parametrization.train(module.training)
     once = not is_parametrized(module, tensor_name)
     check(once, f"{tensor_name} is parametrized already", NotImplementedError)

@@ -10,10 +10,7 @@ from .record import RecordScope
 
 
 class record_function(ContextDecorator):
-    """`with record_function("name"):` shows a range of the user's own to the observers.
-
-    As a decorator it is a range around each call.
-    """
+    """`with record_function("name"):` shows a range of the user's own to the observers."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args, self._running = name, args, list[Running]()

@@ -39,13 +39,7 @@ def _check_and_unscale(grads: list[Tensor], found_inf: Tensor, inverse: Tensor) 
 
 
 class GradScaler:
-    """Keeps the factor.
-
-    Args:
-        device: where the losses are; `cuda` without one switches the scaler off, with a warning.
-        growth_interval: after so many steps without an overflow the factor grows.
-        enabled: without it all methods hand through what they are given.
-    """
+    """Keeps the factor; on `cuda` without a device it is switched off, with a warning."""
 
     def __init__(
         self,

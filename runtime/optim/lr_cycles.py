@@ -139,10 +139,7 @@ class CyclicLR(
 
 
 class CosineAnnealingWarmRestarts(LRScheduler, T_0=..., T_mult=1, eta_min=0.0):
-    """Half a wave down, then up at once (Loshchilov and Hutter, 2017).
-
-    The first takes `T_0` epochs, each further one `T_mult` times as many.
-    """
+    """Half a wave down, then up at once (Loshchilov and Hutter, 2017)."""
 
     def _prepare(self) -> None:
         for name, least in (("T_0", 1), ("T_mult", 1), ("eta_min", -math.inf)):

@@ -94,11 +94,7 @@ required: Any = _Required()  # the default of an option that has to be given
 
 
 class Optimizer:
-    """Base of the optimizers; subclass with `_update` (and `_start`), or with `step`.
-
-    `params` are tensors, or groups `{"params": tensors, option: value, ...}`; `defaults` are the
-    options of groups that do not give their own.
-    """
+    """Base of the optimizers; subclass with `_update` (and `_start`), or with `step`."""
 
     _opt_called = False  # for the schedulers' warning
 
