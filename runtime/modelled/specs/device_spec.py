@@ -1,4 +1,4 @@
-"""What is known of a model of device; data.py has the devices themselves.
+"""What is known of a model of device; device_table.py has the devices themselves.
 
 Rates are floating-point operations a second, a multiplication and an addition counting as two, all
 cores at the boost clock, dense (no structured sparsity). A rate of 0 says that there is no such
@@ -7,7 +7,6 @@ path. Bandwidths are bytes a second in one direction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ class DeviceSpec:
     `name` is what `cudaGetDeviceProperties` says. `tensor_*` are rates of Tensor Cores, the others
     those of ordinary ones. `launch_ns` is the host's time in one `cudaLaunchKernel`,
     `start_latency_ns` how long after it an idle device begins, `kernel_floor_ns` the shortest
-    kernel. `sources` says where figures come from, by fields (`*` for any part of a name).
+    kernel.
     """
 
     key: str
@@ -49,7 +48,6 @@ class DeviceSpec:
     max_blocks_per_sm: int
     shared_nbytes_per_sm: int
     shared_nbytes_per_block_optin: int
-    sources: Mapping[str, str]
     shared_nbytes_per_block: int = 48 * 1024
     registers_per_sm: int = 65536
     max_threads_per_block: int = 1024

@@ -1,8 +1,7 @@
-"""The figures of each modelled device, and where they come from.
+"""The figures of each modelled device; docs/modelled-device.md says where each comes from.
 
 Host times are what public traces show under a profiler: medians of `cudaLaunchKernel`, and the
 shortest gaps behind it. Bandwidths of copies are what copies reach, not what the bus is rated at.
-Figures of data sheets and white papers were compared with public pages that quote them.
 """
 
 from __future__ import annotations
@@ -43,74 +42,17 @@ shared_nbytes_per_sm         KiB  96 64 164 164 100 228 228 228 164
 shared_nbytes_per_block_optin KiB 96 64 163 163 99 227 227 227 163
 """
 _UNITS = {"1": 1, "KiB": 1 << 10, "MiB": 1 << 20, "M": 10**6, "G": 1e9, "T": 1e12}
-# Of each device its name; then sources: of rates, SMs, clock and cache; of the bandwidths of memory
-# and peers; of the size of memory; of host times and the shortest kernel.
-_SOURCES = """
-v100 Tesla V100-SXM2-32GB
-    NVIDIA Tesla V100 GPU Architecture white paper; V100 data sheet (SXM2)
-    NVIDIA V100 data sheet (six NVLink 2 links, 300 GB/s in both directions)
-    deviceProperties of Kineto's ResNet-50 traces (V100, 32 GB)
-    PARAM's DLRM traces and Kineto's ResNet-50 traces (V100)
-t4 Tesla T4
-    NVIDIA T4 data sheet; NVIDIA Turing GPU Architecture white paper
-    NVIDIA T4 data sheet (320 GB/s; no NVLink, peers over PCIe 3)
-    a published run of the CUDA sample deviceQuery on a T4
-    none of a T4; those of the V100
-a100-40 NVIDIA A100-SXM4-40GB
-    NVIDIA A100 Tensor Core GPU Architecture white paper
-    NVIDIA A100 data sheet (SXM; NVLink 3, 600 GB/s in both directions)
-    deviceProperties of HTA's traces (A100, 40 GB)
-    HTA's traces of an A100
-a100-80 NVIDIA A100-SXM4-80GB
-    NVIDIA A100 Tensor Core GPU Architecture white paper
-    NVIDIA A100 data sheet (SXM; NVLink 3, 600 GB/s in both directions)
-    estimate: 80 GiB less what the driver and ECC keep
-    HTA's traces of an A100
-l4 NVIDIA L4
-    NVIDIA L4 data sheet (halved where it counts sparsity); NVIDIA Ada GPU Architecture paper
-    NVIDIA L4 data sheet (300 GB/s; no NVLink, peers over PCIe 4)
-    estimate: 24 GB less what the driver and ECC keep
-    none of an L4; those of the A100
-h100 NVIDIA H100 80GB HBM3
-    NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5, dense)
-    NVIDIA H100 data sheet (SXM; NVLink 4, 900 GB/s in both directions)
-    deviceProperties of TraceLens' traces (H100)
-    TraceLens' bert-small and Qwen traces (H100)
-h200 NVIDIA H200
-    NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5, dense)
-    NVIDIA H200 data sheet (SXM)
-    deviceProperties of our own traces
-    our own traces (the shortest kernel); else those of the H100
-b200 NVIDIA B200
-    NVIDIA Blackwell Architecture Technical Brief (HGX B200, dense); not in it:
-      ordinary 16-bit rates (twice float32), clock (an estimate), SMs and cache (measurements
-      by Chips and Cheese)
-    NVIDIA Blackwell Architecture Technical Brief (NVLink 5, 1.8 TB/s in both directions)
-    estimate: 192 GB less what the driver and ECC keep
-    none of a B200; those of the H100
-generic Generic CUDA device
-    no device that is sold: round figures between a T4 and an A100, of compute capability 8.0,
-      so that whatever depends on TF32 and bfloat16 can be tried
-"""
-
-
-def _sources(given: list[str]) -> dict[str, str]:
-    """Where the figures of a device come from, by fields."""
-    if len(given) == 1:
-        return {"*": given[0]}
-    rates, links, size, host = given
-    return {
-        "compute, sm_count, clock_hz, l2_nbytes, *_flops_per_s": rates,
-        "memory_bytes_per_s, peer_bytes_per_s": links,
-        "memory_nbytes": size,
-        "max_*, shared_*, registers_per_sm, warp_size": "CUDA C++ Programming Guide, table of "
-        "technical specifications per compute capability",
-        "pinned_bytes_per_s, pageable_bytes_per_s": "pinned: estimate, 0.8 of what PCI Express is "
-        "rated at with 16 lanes; pageable: HTA's AlexNet trace (A100) and Kineto's ResNet-50 "
-        "traces (V100), 4 to 11 GB/s",
-        "launch_ns, start_latency_ns, kernel_floor_ns": "launch calls, gaps and shortest kernels "
-        f"in public traces: {host}",
-    }
+_NAMES = {
+    "v100": "Tesla V100-SXM2-32GB",
+    "t4": "Tesla T4",
+    "a100-40": "NVIDIA A100-SXM4-40GB",
+    "a100-80": "NVIDIA A100-SXM4-80GB",
+    "l4": "NVIDIA L4",
+    "h100": "NVIDIA H100 80GB HBM3",
+    "h200": "NVIDIA H200",
+    "b200": "NVIDIA B200",
+    "generic": "Generic CUDA device",
+}
 
 
 def _specs() -> dict[str, DeviceSpec]:
@@ -120,14 +62,9 @@ def _specs() -> dict[str, DeviceSpec]:
         kind = float if isinstance(_UNITS[unit], float) else int
         fields[field] = [_UNITS[unit] * kind(text.replace("-", "0")) for text in figures]
     fields["compute"] = [tuple(map(int, text.split("."))) for text in fields["compute"]]
-    specs = {}
-    known = _SOURCES.strip().replace("\n      ", " ").replace("\n    ", "\t").splitlines()
-    for place, (head, *sources) in enumerate(line.split("\t") for line in known):
-        own = {field: values[place] for field, values in fields.items()}
-        key, _, name = head.partition(" ")
-        assert key == own["key"], "the tables have the devices in one order"
-        specs[key] = DeviceSpec(name=name, sources=_sources(sources), **own)
-    return specs
+    rows_of_devices = zip(*fields.values(), strict=True)
+    specs = (dict(zip(fields, figures, strict=True)) for figures in rows_of_devices)
+    return {own["key"]: DeviceSpec(name=_NAMES[own["key"]], **own) for own in specs}
 
 
 SPECS = _specs()
