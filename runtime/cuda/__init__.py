@@ -16,13 +16,13 @@ from ..core.later import later
 from ..modelled.device_queries import device_count as count_devices
 from ..modelled.specs import VARIABLE
 from ..ops.creation import get_rng_state, initial_seed, seed, set_rng_state
+from ..ops.typed_tensors import ON_DEVICE
 
-_KINDS = "Half Float Double Char Short Int Long Byte Bool"
+globals().update(ON_DEVICE)
 __getattr__ = later(
     __name__,
     {
         "": "amp nvtx profiler",
-        ".typed": " ".join(f"{kind}Tensor" for kind in _KINDS.split()),
         "..modelled.configuration": "configure",
         "..modelled.streams": "Stream Event=StreamEvent synchronize",
         "..modelled.memory_statistics": "memory_allocated max_memory_allocated memory_reserved "

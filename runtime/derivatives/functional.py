@@ -16,7 +16,7 @@ from ..core.aten import aten
 from ..engine.grad_mode import enable_grad
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
-from .transforms import product
+from .transforms import jacobians, product
 
 Function = Callable[..., Any]
 
@@ -47,16 +47,10 @@ def jacobian(
         x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
         for x in _tuple(inputs)
     ]
-    jacobians = []
     with enable_grad():
         result = func(*at)
-        for out in _tuple(result):
-            one = [aten.ones_like(out.reshape(-1)[0])]
-            rows = [product([x], at, one, create_graph) for x in out.reshape(-1)]
-            pairs = zip(zip(*rows, strict=True), at, strict=True)
-            shaped = [aten.stack(list(c)).reshape((*out.shape, *x.shape)) for c, x in pairs]
-            jacobians.append(shaped)
-    return _nested(jacobians, create_graph, result, inputs)
+        found = [jacobians(out, at, create_graph) for out in _tuple(result)]
+    return _nested(found, create_graph, result, inputs)
 
 
 def _gradient(func: Function, inputs: Any, *at: Tensor) -> Any:

@@ -68,6 +68,16 @@ def product(outputs: list[Any], at: list[Any], vectors: list[Any], graph: bool) 
     return [aten.zeros_like(x) if g is None else g for x, g in zip(at, found, strict=True)]
 
 
+def jacobians(output: Tensor, at: list[Any], graph: bool) -> list[Any]:
+    """Return the derivatives of all elements by each input, (*output, *input), a row at a time."""
+    rows = [product([x], at, [aten.ones_like(x)], graph) for x in output.reshape(-1)]
+    shapes = [(*output.shape, *x.shape) for x in at]
+    if not rows:
+        return [x.new_zeros(shape) for x, shape in zip(at, shapes, strict=True)]
+    columns = map(aten.stack, zip(*rows, strict=True))
+    return [column.reshape(shape) for column, shape in zip(columns, shapes, strict=True)]
+
+
 def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any, list[int]]:
     """The arguments with inputs of their own at `argnums`, and which those are."""
     which = [argnums] if isinstance(argnums, int) else [*argnums]
@@ -134,14 +144,7 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
             at, found = tree_leaves(inputs), list[Any]()
             for out in tree_leaves(output):
                 check(isinstance(out, Tensor), "jacrev: Expected the function to return tensors")
-                flat = out.reshape(-1)
-                rows = [product([x], at, [aten.ones_like(x)], True) for x in flat]
-                columns = [
-                    aten.stack([row[n] for row in rows]).reshape((*out.shape, *x.shape))
-                    if rows
-                    else x.new_zeros((*out.shape, *x.shape))
-                    for n, x in enumerate(at)
-                ]
+                columns = jacobians(out, at, True)
                 found.append(_like_argnums(argnums, tree_like(inputs, columns)))
         done, aux = _settled(outside, at, tree_like(output, found), aux)
         return (done, aux) if has_aux else done

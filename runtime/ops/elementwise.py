@@ -34,11 +34,6 @@ def _logaddexp(a: Any, b: Any) -> Any:
     return larger + np.log(1 + np.exp(a + b - 2 * larger))
 
 
-def _floats(x: Any) -> Any:
-    check(x.dtype.kind in "fV", f"not implemented for {x.dtype}", ValueError)
-    return x
-
-
 def _filled_by(value: Any, dtype: Any) -> Any:
     """Return a number in a dtype that reaches it; a tensor's is converted like any copy."""
     if not isinstance(value, np.ndarray):

@@ -43,17 +43,24 @@ class _Kind(type):
     """The class of LongTensor and its like, of which those tensors are instances."""
 
     dtype: Any
+    on_device: bool
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        return legacy_tensor(data, cls.dtype, device)
+        if not cls.on_device:
+            return legacy_tensor(data, cls.dtype, device)
+        found: Tensor = legacy_tensor(data, cls.dtype).to("cuda" if device is None else device)
+        return found
 
     def __instancecheck__(cls, one: Any) -> bool:
-        return isinstance(one, Tensor) and one.array.dtype == cls.dtype
+        fits = isinstance(one, Tensor) and one.array.dtype == cls.dtype
+        return fits and one.is_cuda == cls.on_device
 
 
 _KINDS = "float16:Half float32:Float float64:Double int8:Char int16:Short int32:Int int64:Long "
 _KINDS += "uint8:Byte bool:Bool"
+ON_DEVICE: dict[str, Any] = {}  # torch.cuda.FloatTensor and the like, by their names
 for _pair in _KINDS.split():
     _name, _kind = _pair.split(":")
-    _made = _Kind(f"{_kind}Tensor", (), {"dtype": np.dtype(_name), "__module__": __name__})
-    PUBLIC["torch"][f"{_kind}Tensor"] = _made
+    for _home, _on_device in ((PUBLIC["torch"], False), (ON_DEVICE, True)):
+        _body = {"dtype": np.dtype(_name), "on_device": _on_device, "__module__": __name__}
+        _home[f"{_kind}Tensor"] = _Kind(f"{_kind}Tensor", (), _body)
