@@ -2,7 +2,7 @@
 
 Its layers, from what stands alone to what puts all together. Each imports those above it only.
 
-    specs/                      what is known of each model of device
+    specs                       what is known of each model of device
     cost/                       the kernels of an operator, and what each takes
     clock                       the host's clock: real time less the time of numpy's work
     stream_timelines            what a device keeps of each stream

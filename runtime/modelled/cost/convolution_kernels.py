@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..specs.device_spec import DeviceSpec
+from ..specs import DeviceSpec
 from .elementwise_kernels import elementwise_plans
 from .gemm import Product, choose, path_of, tile_plans
-from .gemm_names import convolution_name, transpose_name, winograd_name
+from .kernel_names import convolution_name, transpose_name, winograd_name
 from .kernel_plan import KernelPlan, Operand, OperatorCall, Plans, names_of
 from .memory_bound import Pace, memory_plan, stream_ns
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..specs.device_spec import DeviceSpec
-from .gemm_names import gemm_name, gemv_name, splitk_name
+from ..specs import DeviceSpec
+from .kernel_names import gemm_name, gemv_name, splitk_name
 from .kernel_plan import KernelPlan, Plans, names_of
 from .memory_bound import memory_ns, stream_ns
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..specs.device_spec import DeviceSpec
+from ..specs import DeviceSpec
 
 Dims = tuple[int, int, int]
 

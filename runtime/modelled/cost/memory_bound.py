@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..specs.device_spec import DeviceSpec
+from ..specs import DeviceSpec
 from .kernel_plan import KernelPlan
 
 # What streaming kernels reach of the peak.

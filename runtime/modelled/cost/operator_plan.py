@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..specs.device_spec import DeviceSpec
+from ..specs import DeviceSpec
 from .convolution_kernels import convolution_backward_plans, convolution_plans
 from .elementwise_kernels import (
+    FUSED,
     copy_plans,
     elementwise_plans,
     fill_plans,
     foreach_plans,
+    fused_plans,
     index_plans,
     reduce_plans,
 )
-from .fused_kernels import FUSED, fused_plans
 from .gemm import Product, product_plans
 from .kernel_names import named
 from .kernel_plan import Operand, Operands, OperatorCall, Plans, total_nbytes
