@@ -18,8 +18,8 @@ Its layers, from what stands alone to what puts all together. Each imports those
     to_device                   `tensor.to(device)`
     cuda_graphs, captured_nodes       work taken up once and run again
     operator_kinds, dispatch    every operator on its way to numpy
-    backward_streams            the engine's rules about streams
-    modelled_accelerator        what the runtime asks of devices (accelerator.py), answered
+    modelled_accelerator        what the runtime asks of devices (accelerator.py), answered: the
+                                engine's rules about streams
     configuration               configure(): makes the devices and opens the door
 
 The names below are for those who record what devices do. Everything else of the runtime comes here
