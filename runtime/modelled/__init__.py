@@ -6,8 +6,7 @@ Its layers, from what stands alone to what puts all together. Each imports those
     cost/                       the kernels of an operator, and what each takes
     clock                       the host's clock: real time less the time of numpy's work
     stream_timelines            what a device keeps of each stream
-    activity                    the log of calls and work, for those who record them
-    host_calls                  calls that launch nothing, and calls that wait
+    activity                    the log of calls and work; calls that launch nothing, or wait
     caching_allocator           the memory of one device
     modelled_device             one device, and the list of those that are configured
     streams                     streams and events, and which are current
@@ -16,7 +15,7 @@ Its layers, from what stands alone to what puts all together. Each imports those
     operands                    the tensors among an operator's arguments
     kernel_launch, transfer     kernels, and copies, put on a stream
     to_device                   `tensor.to(device)`
-    cuda_graphs, captured_nodes       work taken up once and run again
+    cuda_graphs                 work taken up once and run again
     operator_kinds, dispatch    every operator on its way to numpy
     modelled_accelerator        what the runtime asks of devices (accelerator.py), answered: the
                                 engine's rules about streams

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from threading import RLock, get_ident
 
 from . import activity, clock
-from .activity import DeviceMemory
-from .host_calls import host_call
+from .activity import DeviceMemory, host_call
 from .stream_timelines import StreamTimeline
 
 _ROUND, _SMALL, _SMALL_SEGMENT = 512, 1 << 20, 2 << 20

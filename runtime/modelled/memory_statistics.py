@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .activity import host_call
 from .caching_allocator import MemoryStats
-from .host_calls import host_call
 from .modelled_device import devices
 from .streams import device_index
 

@@ -29,8 +29,8 @@ from ..core.storage import storage_of
 from ..engine.node import RUNS_FIRST, Edge, Grads, GraphRoot, Node
 from ..engine.tensor import AccumulateGrad, Tensor, wrap
 from . import modelled_device, placement, streams
-from .captured_nodes import keep
 from .clock import stretch
+from .cuda_graphs import keep
 from .current_device import StreamContext
 from .operands import nesting
 from .placement import device_number_of, place, record_stream

@@ -11,8 +11,7 @@ from typing import Any
 from ..core.device import Device
 from ..engine.hooks import check
 from . import clock
-from .activity import log_work, logs
-from .host_calls import host_call, host_wait
+from .activity import host_call, host_wait, log_work, logs
 from .modelled_device import devices, no_such_device
 from .stream_timelines import DEFAULT_STREAM, Capture, StreamTimeline
 

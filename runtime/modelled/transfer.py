@@ -16,9 +16,8 @@ from typing import Any
 from ..core.storage import Storage, is_pinned, storage_of
 from ..engine.tensor import Tensor
 from . import activity, clock
-from .activity import correlations, log_call, log_work
+from .activity import correlations, host_wait, log_call, log_work
 from .cost import copy_ns
-from .host_calls import host_wait
 from .stream_timelines import CapturedOperator
 from .streams import Stream, current_stream, refuse_in_capture
 
