@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ..accelerator import is_available
 from ..core.later import later
-from ..modelled.device_queries import device_count as count_devices
+from ..modelled.current_device import device_count as count_devices
 from ..modelled.specs import VARIABLE
 from ..ops.creation import get_rng_state, initial_seed, seed, set_rng_state
 from ..ops.typed_tensors import ON_DEVICE
@@ -31,8 +31,7 @@ __getattr__ = later(
         "reset_max_memory_cached set_per_process_memory_fraction",
         "..modelled.cuda_graphs": "CUDAGraph graph is_current_stream_capturing",
         "..modelled.current_device": "current_device set_device device device_of current_stream "
-        "default_stream set_stream stream",
-        "..modelled.device_queries": "get_device_name get_device_properties device_count "
+        "default_stream set_stream stream get_device_name get_device_properties device_count "
         "get_device_capability is_bf16_supported",
         "..modelled.caching_allocator": "OutOfMemoryError",
     },

@@ -11,7 +11,7 @@ Its layers, from what stands alone to what puts all together. Each imports those
     modelled_device             one device, and the list of those that are configured
     streams                     streams and events, and which are current
     placement                   which tensors are on which device
-    current_device, device_queries, memory_statistics         torch.cuda's functions about them
+    current_device, memory_statistics       torch.cuda's functions about them
     operands                    the tensors among an operator's arguments
     kernel_launch, transfer     kernels, and copies, put on a stream
     to_device                   `tensor.to(device)`

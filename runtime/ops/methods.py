@@ -19,7 +19,7 @@ from ..observe.arrangement import active, show_calls
 from . import conversion, indexing
 from .make import PUBLIC, as_tensors, device_like, same_kind, sizes
 
-_OTHERS = "activation convolution creation elementwise embedding foreach grids joining"
+_OTHERS = "activation convolution creation elementwise embedding foreach joining"
 _MORE = "linalg loss margin matrix norms normalization reduction resampling"
 _LAST = "searching softmax sparse special storages typed_tensors views windows"
 for _name in f"{_OTHERS} {_MORE} {_LAST}".split():
