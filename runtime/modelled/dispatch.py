@@ -5,7 +5,7 @@
       cudaLaunchKernel             the host's time, one for each kernel (kernel_launch.py)
         => ampere_sgemm_...        the stream's time, by the operands' shapes (cost/)
 
-An operator is one of a few kinds (operator_kinds.py): it computes, copies, makes a new tensor,
+An operator is one of a few kinds: it computes, copies, makes a new tensor,
 reads a value for the host, only looks at memory (a view), or is made of other operators. Operands
 on two devices are an error, except for numbers (tensors without dimensions) on the CPU. A tensor
 that a formula makes inside another operator, or in backward, counts as made on the device.
@@ -14,6 +14,7 @@ that a formula makes inside another operator, or in backward, counts as made on 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from .. import backends
@@ -22,12 +23,12 @@ from ..core.storage import storages
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.tensor import Tensor
 from ..observe.arrangement import Interposer, active
+from ..ops.make import TABLE
 from . import transfer
 from .clock import now_ns, stretch
 from .cost import KernelPlan, Operand, plan
 from .kernel_launch import launch_kernel, memset_plan
 from .operands import NONE, Operands, nesting, note_streams, tensors_in
-from .operator_kinds import FILLS, kind_of
 from .placement import device_number_of, place
 from .specs import DeviceSpec
 from .stream_timelines import CapturedOperator
@@ -36,6 +37,58 @@ from .streams import Stream, current_stream, device_index, refuse_in_capture
 _matmul, _cudnn = backends.cuda.matmul, backends.cudnn
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
+
+
+class OperatorKind(Enum):
+    """Kinds by the names of the dispatcher's methods that take them."""
+
+    COMPUTES = "compute"
+    VIEW = "view"
+    COMPOSITE = "composite"  # made of other operators
+    FUNCTION = "function"  # a Function of the user's
+    COPIES = "copy"
+    MAKES = "make"  # a tensor from no other tensor
+    READS = "read"  # the host waits for a value
+    FILLS = "fill"  # all elements with one number
+
+
+FILLS = {
+    "aten::zeros": "aten::zero_",
+    "aten::ones": "aten::fill_",
+    "aten::full": "aten::fill_",
+    "aten::rand": "aten::uniform_",
+    "aten::randn": "aten::normal_",
+    "aten::randint": "aten::random_",
+    "aten::normal": "aten::normal_",
+}
+# Names of those that no row of the table tells the kind of.
+_NAMED = {
+    OperatorKind.READS: "_local_scalar_dense nonzero _unique2 unique_dim",
+    OperatorKind.VIEW: "split unbind detach",
+    OperatorKind.COPIES: "copy_",
+    OperatorKind.MAKES: "empty eye arange linspace logspace randperm tril_indices triu_indices "
+    "fft_fftfreq fft_rfftfreq",
+    OperatorKind.FILLS: "fill_",
+    OperatorKind.COMPUTES: "random_ _amp_foreach_non_finite_check_and_unscale_ "
+    "gelu gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
+    "native_layer_norm_backward native_batch_norm_backward native_group_norm_backward",
+}
+_KINDS = {f"aten::{name}": kind for kind, names in _NAMED.items() for name in names.split()}
+_KINDS |= dict.fromkeys(FILLS, OperatorKind.MAKES)
+
+
+def kind_of(name: str) -> OperatorKind:
+    """Return the kind of an operator, by its ATen name."""
+    if name in _KINDS:
+        return _KINDS[name]
+    if not name.startswith("aten::"):
+        return OperatorKind.FUNCTION
+    if name.startswith(("aten::_foreach_", "aten::_fused_")):
+        return OperatorKind.COMPUTES
+    flags = {op.name: op.flags for op in TABLE.values() if not op.parse().is_composite}
+    if name in flags:
+        return OperatorKind.VIEW if "view" in flags[name] else OperatorKind.COMPUTES
+    return OperatorKind.COMPOSITE
 
 
 class Dispatcher(Interposer):
