@@ -136,7 +136,7 @@ def keep(node: Node) -> None:
         return
     for name in node.tensors:
         setattr(node, f"s_{name}", _without_version(getattr(node, f"s_{name}")))
-    vars(node)["release_variables"] = _nothing
+    vars(node)["release_variables"] = lambda: None
 
 
 def _without_version(saved: Any) -> Any:
@@ -146,7 +146,3 @@ def _without_version(saved: Any) -> Any:
     if len(saved) == 2:  # an input, else a result
         return (wrap(saved[0].array), 0)
     return (saved[0], [0], 0)
-
-
-def _nothing() -> None:
-    pass

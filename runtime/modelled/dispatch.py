@@ -22,7 +22,7 @@ from ..core.device import Device
 from ..core.storage import storages
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.tensor import Tensor
-from ..observe.arrangement import Interposer, active
+from ..observe.arrangement import Interposer, show_calls
 from ..ops.make import TABLE
 from . import transfer
 from .clock import now_ns, stretch
@@ -173,7 +173,7 @@ class Dispatcher(Interposer):
             if stream.capture is not None:
                 stream.capture.operators.append(CapturedOperator(inner, args, kwargs, (out,)))
         if name in FILLS:
-            active[0].op(FILLS[name], _itself, (out,))
+            show_calls(out, FILLS[name])
         return out
 
     def _copy(self, name: str, inner: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -245,10 +245,6 @@ def _kernels(
 
 def _operand(array: Any) -> Operand:
     return Operand(array.shape, array.dtype.name, bool(array.flags.forc))
-
-
-def _itself(tensor: Any) -> Any:
-    return tensor
 
 
 def _without_device(args: Args, kwargs: Kwargs) -> tuple[int | None, Args, Kwargs]:

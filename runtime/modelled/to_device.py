@@ -19,6 +19,7 @@ from ..engine.hooks import check
 from ..engine.node import Grads, Node
 from ..engine.tensor import Tensor, gradient_edge, wrap
 from ..observe.arrangement import active
+from ..ops.make.arguments import is_dense
 from .placement import place
 from .streams import current_stream, device_index
 
@@ -57,7 +58,7 @@ def _empty(like: Any, dtype: Any, target: int | None, pinned: bool) -> Tensor:
     strides = [n // like.itemsize for n in like.strides] if like.itemsize else []
 
     def make(*_: Any) -> Tensor:
-        made = wrap(np.empty_like(like, dtype, "K" if _is_dense(like) else "C", subok=False))
+        made = wrap(np.empty_like(like, dtype, "K" if is_dense(like) else "C", subok=False))
         if target is not None:
             place(made, current_stream(target))
         elif pinned:
@@ -67,16 +68,6 @@ def _empty(like: Any, dtype: Any, target: int | None, pinned: bool) -> Tensor:
     shown = (list(like.shape), strides, dtype, None, device, pinned or None)
     empty: Tensor = active[0].op("aten::empty_strided", make, shown)
     return empty
-
-
-def _is_dense(array: Any) -> bool:
-    """Whether its elements fill one piece of memory without gaps or overlaps, in any order."""
-    expected = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
 
 
 def _fill_from(made: Tensor, source: Tensor, _: bool) -> Tensor:

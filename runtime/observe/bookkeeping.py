@@ -100,11 +100,7 @@ def show(tree: str) -> None:
 def _run(shown: Shown) -> None:
     op = active[0].op
     for name, below in shown:
-        op(name, partial(_run, below) if below else _nothing, ())
-
-
-def _nothing() -> None:
-    pass
+        op(name, partial(_run, below), ())
 
 
 @cache

@@ -324,7 +324,7 @@ def refuse_overlap(target: Array, read: Array, name: str = "") -> None:
         return
     same = read.ctypes.data == target.ctypes.data
     same = same and (read.shape, read.strides) == (target.shape, target.strides)
-    dense = _is_dense(read) and _is_dense(target)
+    dense = is_dense(read) and is_dense(target)
     told = "some elements of the input tensor and the written-to tensor refer to a single location"
     apart = name not in _APART and (same or not dense)
     check(apart, f"unsupported operation: {told} in memory. Please clone() the tensor before.")
@@ -343,7 +343,7 @@ def memory_of(array: Array, dtype: Any = None) -> Array:
     return array
 
 
-def _is_dense(array: Array) -> bool:
+def is_dense(array: Array) -> bool:
     """Tell whether the elements fill a piece of memory, in any order of the dimensions."""
     if array.flags.forc:
         return True
