@@ -58,25 +58,22 @@ class _Pickler(pickle.Pickler):
         """Return the kind of a tensor or an array, and where in the memory its elements are."""
         if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
             return None
-        array = root = x.array if isinstance(x, Tensor) else x
+        tensor = x if isinstance(x, Tensor) else None
+        array: Any = x if tensor is None else tensor.array
+        root = array
         while isinstance(root.base, np.ndarray):
             root = root.base
         if not root.flags.forc or _is_opaque(root.dtype):
-            array = root = np.ascontiguousarray(array)
-        device = str(x.device) if isinstance(x, Tensor) else "cpu"
-        if device != "cpu" and id(root) not in self.files:
-            x.detach().cpu()  # the host waits for it, and copies
+            array = root = np.array(array, order="C")
+        if tensor is not None and tensor.is_cuda and id(root) not in self.files:
+            tensor.detach().cpu()  # the host waits for it, and copies
         number, _ = self.files.setdefault(id(root), (len(self.files), root))
         offset = array.ctypes.data - root.ctypes.data if array.size else 0
         where = number, array.shape, _told(array.dtype), offset, array.strides
-        if not isinstance(x, Tensor):
-            return "array", device, False, *where
-        return (
-            "Parameter" if isinstance(x, Parameter) else "Tensor",
-            device,
-            x.requires_grad,
-            *where,
-        )
+        if tensor is None:
+            return "array", "cpu", False, *where
+        kind = "Parameter" if isinstance(tensor, Parameter) else "Tensor"
+        return kind, str(tensor.device), tensor.requires_grad, *where
 
 
 class _Unpickler(pickle.Unpickler):

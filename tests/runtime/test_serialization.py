@@ -119,6 +119,11 @@ def test_what_was_shared_is_shared():
     assert found["copy"].tolist() == base.tolist()
 
 
+def test_an_element_of_memory_with_gaps_has_no_dimension():
+    gaps = np.ndarray((3,), np.float64, bytearray(48), 0, (16,))
+    assert through(gaps[1, ...]).shape == ()
+
+
 def test_numpy_reads_the_arrays(tmp_path):
     save({"w": rt.tensor([1.0, 2.0])}, tmp_path / "w.npz")
     with np.load(tmp_path / "w.npz") as file:
