@@ -13,7 +13,7 @@ from ..engine.tensor import Tensor
 from ..observe.arrangement import active
 from ..ops.make import composite
 from . import functional as F
-from . import gru_layer, init, lstm_layer
+from . import gated_layers, init
 from .layers import Layer
 from .packed import PackedSequence
 
@@ -114,7 +114,7 @@ class _Layers(_Recurrent):
         for h, n in zip(given, wide, strict=True):
             fits = h.array.shape == (many, batch, n)
             check(fits, f"Expected hidden size {(many, batch, n)}, got {list(h.array.shape)}")
-        out, last = getattr(aten, _OPERATORS[self.kind])(self, data, sizes, tuple(given))
+        out, last = _OPERATORS[self.kind](self, data, sizes, tuple(given))
         if packed:
             out = input._replace(data=out)
             if input.unsorted_indices is not None:
@@ -180,11 +180,11 @@ def _by_steps(step: Any, count: int) -> Any:
     return run
 
 
-_LAYERS = {"LSTM": lstm_layer.make_layer(_by_steps(_lstm, 2))}
-_UNSEEN = {**_LAYERS, "GRU": gru_layer.make_layer(_by_steps(_gru, 1))}
+_LAYERS = {"LSTM": gated_layers.make_lstm_layer(_by_steps(_lstm, 2))}
+_UNSEEN = {**_LAYERS, "GRU": gated_layers.make_gru_layer(_by_steps(_gru, 1))}
 
 
-def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
+def recurrent_layers(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
     check(len(x.array) > 0, "Expected sequence length to be larger than 0 in RNN")
     sides, last, outs = 2 if self.bidirectional else 1, [], list[Any]()
     plain = sizes is None and not getattr(self, "proj_size", 0)
@@ -195,7 +195,7 @@ def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
         b_ih, b_hh, *more = rest if self.bias else (None, None, *rest)
         outs = outs if side else []
         weights, first = (w_ih, w_hh, b_ih, b_hh), tuple(s[number] for s in state)
-        if layer is not None and lstm_layer.is_fit((x, *weights, *first)):
+        if layer is not None and gated_layers.is_fit((x, *weights, *first)):
             out, *end = layer(x, *weights, *first, bool(side))
         else:
             all_weights = (*weights, more[0] if more else None)
@@ -209,22 +209,10 @@ def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
     return x, [aten.stack(parts) for parts in zip(*last, strict=True)]
 
 
-_OPERATORS = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
-
-
-@composite()
-def lstm(self: Any, x: Tensor, sizes: Any, state: State) -> Any:
-    return _run(self, x, sizes, state)
-
-
-@composite()
-def gru(self: Any, x: Tensor, sizes: Any, state: State) -> Any:
-    return _run(self, x, sizes, state)
-
-
-@composite(name="aten::rnn_tanh")
-def rnn(self: Any, x: Tensor, sizes: Any, state: State) -> Any:
-    return _run(self, x, sizes, state)
+_OPERATORS = {
+    kind: composite(name=f"aten::{seen}")(recurrent_layers)
+    for kind, seen in (("LSTM", "lstm"), ("GRU", "gru"), ("RNN", "rnn_tanh"))
+}
 
 
 class _Cell(_Recurrent):
