@@ -102,8 +102,8 @@ def result_dtype(*operands: Any) -> DType:
 
 
 def python_number(x: Any) -> Any:
-    """Return a number of numpy as Python's; a `longdouble` as a float of 64 bits."""
-    x = x.item() if isinstance(x, np.generic) else x
+    """Return a number of numpy as Python's: a bool as a float, a `longdouble` as one of 64 bits."""
+    x = x.item() * 1.0 if isinstance(x, np.bool_) else x.item() if isinstance(x, np.generic) else x
     if isinstance(x, np.inexact):
         with np.errstate(over="ignore"):
             return x.astype(cdouble if isinstance(x, np.complexfloating) else float64).item()

@@ -25,7 +25,7 @@ from ..core.storage import pin, storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active, show_calls
-from .make import declare, device_like, filling, function, in_format, refused, sizes  # noqa: F401
+from .make import declare, device_like, filling, function, in_format, refused, sizes
 
 
 class Generator:
@@ -65,8 +65,6 @@ class Generator:
 default_generator = Generator()
 get_rng_state, set_rng_state = default_generator.get_state, default_generator.set_state
 initial_seed, seed = default_generator.initial_seed, default_generator.seed
-
-
 manual_seed = function("torch")(default_generator.manual_seed)
 
 
@@ -95,13 +93,8 @@ def _dtype(dtype: Any, *numbers: Any) -> Any:
     """The one asked for; else that of the numbers, else the default."""
     if dtype is not None:
         return as_dtype(dtype)
-    given = [getattr(n, "array", n) for n in numbers]
+    given = [n.array.item() if isinstance(n, Tensor) and not n.array.ndim else n for n in numbers]
     return result_dtype(*given) if given else get_default_dtype()
-
-
-def _cast(value: Any, dtype: Any) -> Any:
-    """Integers out of range wrap around."""
-    return np.asarray(value).astype(dtype)
 
 
 def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> Any:
@@ -112,7 +105,7 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> Any:
         raise refused(f"linspace(): steps has to be an integer, not {steps!r}")
     steps = index(steps)
     check(steps >= 0, "number of steps must be non-negative", ValueError)
-    first, last = (_cast(x, dtype).item() for x in ends)
+    first, last = (filling(x, dtype).item() for x in ends)
     place = np.arange(steps)
     step = (last - first) / max(steps - 1, 1)
     back = last - step * (steps - 1 - place)
@@ -137,6 +130,13 @@ def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
     kind = _dtype(dtype)
     found = draw(size, kind if kind in (np.float32, np.float64) else np.float32)
     return found.astype(kind, copy=False)
+
+
+def _between(draws: np.random.Generator, low: float, high: float, like: Any) -> Any:
+    """Draw from `low` to below `high`, to which the dtype may round what is just below."""
+    kind = like.dtype if like.dtype.kind in "fV" else np.dtype(np.float64)
+    found = draws.uniform(low, high, like.shape).astype(kind)
+    return np.minimum(found, np.nextafter(kind.type(high), kind.type(low)))
 
 
 def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> Any:
@@ -199,11 +199,12 @@ full(size: sizes, fill_value: any)
     = np.full(size, filling(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))
 linspace(start: any, end: any, steps: int) = _spaced(start, end, steps, _dtype(dtype))
 logspace(start: any, end: any, steps: int, base: float = 10.0)
-    = (base ** _spaced(*(_cast(getattr(x, "array", x), _dtype(dtype)) for x in (start, end)), steps,
-    np.dtype(np.float64))).astype(_dtype(dtype))
+    = (base ** _spaced(*(np.asarray(getattr(x, "array", x)).astype(_dtype(dtype))
+    for x in (start, end)), steps, np.dtype(np.float64))).astype(_dtype(dtype))
 eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
-    = _draws(generator).integers(low, high, size).astype(_dtype(dtype or np.int64))
+    = _draws(generator).integers(low, high, size).astype(
+    filling(high - 1, _dtype(dtype or np.int64)).dtype)
 randperm(n: int) = _draws(generator).permutation(n).astype(_dtype(dtype or np.int64))
 normal.of(mean: any, std: any, size: any) = _normal(mean, std, size, dtype, generator)
 arange.of(start: any, end: any, step: any)
@@ -227,7 +228,7 @@ random(self, low: any = None, high: any = None, *, generator: any = None)
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
     = _draws(generator).normal(mean, std, self.shape) => grad * 0
 uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)
-    = _draws(generator).uniform(a, b, self.shape) => grad * 0
+    = _between(_draws(generator), a, b, self) => grad * 0
 exponential(self, lambd: any = 1.0, *, generator: any = None)
     = _draws(generator).exponential(1 / lambd, self.shape) => grad * 0
 []

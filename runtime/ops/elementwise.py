@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
-from ..core.dtypes import result_dtype
+from ..core.dtypes import python_number, result_dtype
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
@@ -68,7 +68,7 @@ def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
     return aten.where(one == other, grad / 2, grad).masked_fill(one < other, 0)
 
 
-def _clamp(self: Any, low: Any, high: Any) -> Any:
+def _clamp(self: Any, low: Any, high: Any, half: Any) -> Any:
     check(self.dtype.kind != "c", "clamp is not supported for complex types", ValueError)
     if low is not None is not high and type(low) is not type(high):
         low, high = (x.item() if getattr(x, "ndim", 1) == 0 else x for x in (low, high))
@@ -77,9 +77,13 @@ def _clamp(self: Any, low: Any, high: Any) -> Any:
     if len({isinstance(bound, np.ndarray) for bound in bounds}) > 1:
         raise refused("clamp(): min and max have to be both numbers, or both tensors")
     self = self.astype(dtype := result_dtype(self, *bounds), copy=False)
-    low, high = (x if x is None else np.asarray(x).astype(dtype) for x in (low, high))
+    low, high = (x if x is None else _bound(x, dtype, half) for x in (low, high))
     self = self if low is None else np.maximum(self, low)
     return self if high is None else np.minimum(self, high)
+
+
+def _bound(x: Any, dtype: Any, half: Any) -> Any:
+    return x.astype(dtype) if isinstance(x, np.ndarray) else filling(x, half or dtype)
 
 
 def _clamped(self: Tensor, low: Any, high: Any) -> list[Tensor]:
@@ -91,6 +95,13 @@ def _clamped(self: Tensor, low: Any, high: Any) -> list[Tensor]:
         low, high = (np.asarray(bound, x.dtype) for bound in (low, high))
     inside, below = (x >= low) & (x <= high), (x < low) & (low < high)
     return [wrap(inside), wrap(below), wrap((x > high) | (low > high))]
+
+
+def _factor(value: Any, *arrays: Any) -> Any:
+    """Return a number that products of these arrays are scaled by, as their dtype has it."""
+    if value.__class__ in (int, float) and arrays[0].dtype.kind in "fV" and abs(value) < 1e38:
+        return value
+    return filling(value, result_dtype(*arrays))
 
 
 def _sgn(a: Any) -> Any:
@@ -142,9 +153,9 @@ add.to(self, other) = np.add(self, other) => grad
     other: grad
 sub.to(self, other) = np.subtract(self, other) => grad
     other: -grad
-add.scaled(self, other, alpha: any) = self + times(other, alpha) => grad
+add.scaled(self, other, alpha: any) = self + times(other, alpha, half or self.dtype) => grad
     other: grad * conj(alpha)
-sub.scaled(self, other, alpha: any) = self - times(other, alpha) => grad
+sub.scaled(self, other, alpha: any) = self - times(other, alpha, half or self.dtype) => grad
     other: grad * -conj(alpha)
 [torch tensor promote wide in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
@@ -233,7 +244,7 @@ masked_fill(self, mask, value: number)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()
 [torch tensor wide in_place]
-clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
+clamp(self, min: number = None, max: number = None) = _clamp(self, min, max, half)
     self: where(_clamped(self, min, max)[0], grad, 0)
     min: where(_clamped(self, min, max)[1], grad, 0)
     max: where(_clamped(self, min, max)[2], grad, 0)
@@ -241,7 +252,8 @@ round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
 lerp(self, end, weight: number) = self + weight * (end - self) => grad * (1 - conj(weight))
     end: grad * conj(weight)
     weight: grad * conj(end - self)
-addcmul(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 * tensor2 => grad
+addcmul(self, tensor1, tensor2, *, value: any = 1)
+    = self + _factor(value, self, tensor1, tensor2) * tensor1 * tensor2 => grad
     tensor1: grad * conj(tensor2 * value)
     tensor2: grad * conj(tensor1 * value)
 addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / tensor2 => grad
@@ -362,5 +374,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return aten.nonzero(condition, as_tuple=True)
     dtype = result_dtype(getattr(input, "array", input), getattr(other, "array", other))
+    if dtype.itemsize != 2 or dtype.kind not in "fV":  # these become infinite in 16 bits
+        input, other = (
+            wrap(filling(x, dtype)) if isinstance(x, (int, float, complex)) else x
+            for x in map(python_number, (input, other))
+        )
     pair = [x if x.dtype == dtype else x.to(dtype) for x in as_tensors("where", input, other)]
     return aten.where_self(condition, *pair)

@@ -190,7 +190,7 @@ scatter.src(self, dim: dim, index, src: number) = _scatter(self, dim, index, src
 scatter_add(self, dim: dim, index, src) = _scatter(self, dim, index, src, True) => grad
     src: _first(gather(grad, dim, index), src_shape)
 index_add(self, dim: dim, index, source, *, alpha: any = 1)
-    = _at_rows(self, dim, index, source if alpha == 1 else times(source, alpha), True)
+    = _at_rows(self, dim, index, source if alpha == 1 else times(source, alpha, self.dtype), True)
     self: grad
     source: reshape(index_select(grad, dim, index), source_shape) * conj(alpha)
 index_copy(self, dim: dim, index, source) = _at_rows(self, dim, index, source)

@@ -14,7 +14,7 @@ from ..core.aten import aten
 from ..core.dtypes import result_dtype
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import declare, dimension, failed, in_layout_of, laid_alike
+from .make import declare, dimension, failed, filling, in_layout_of, laid_alike
 
 
 def _cat(self: Any, dim: int) -> Any:
@@ -86,7 +86,7 @@ def _padded(self: Any, pad: Any, value: float) -> Any:
     each = zip(widths, self.shape, strict=True)
     cut = tuple(slice(max(0, -a), s - max(0, -b)) for (a, b), s in each)
     more = [(max(0, a), max(0, b)) for a, b in widths]
-    return laid_alike(np.pad(self[cut], more, constant_values=self.dtype.type(value)), [self])
+    return laid_alike(np.pad(self[cut], more, constant_values=filling(value, self.dtype)), [self])
 
 
 def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
-from .make import conj, zeros_beside
+from .make import conj, filling, zeros_beside
 
 _NEGATIVE = "Integers to negative integer powers are not allowed."
 
@@ -25,6 +25,8 @@ def power(self: Any, other: Any, given: Any) -> Any:
         told = "'pow' is not implemented for bool"
         check(given.__class__ is bool, told, NotImplementedError)
         return self.copy() if given else np.ones_like(self)
+    if given.__class__ is int and self.dtype.kind in "iu":
+        filling(given, self.dtype)
     if self.dtype.kind not in "iu" or not np.any(np.less(other, 0)):
         return np.power(self, other)
     check(given.__class__ is not int, _NEGATIVE, ValueError)

@@ -44,12 +44,33 @@ def test_integers_are_floats_before_a_float_is_made_of_them(call, expected):
         (lambda: BYTES[0] ** np.int64(2), rt.uint8, 9),
         (lambda: 300 / BYTES[0], rt.float32, 100),
         (lambda: rt.tensor(True) + np.int64(1), rt.int64, 2),
+        (lambda: rt.tensor([2]) * np.bool_(True), rt.float32, [2]),
+        (lambda: rt.where(rt.tensor([True]), np.bool_(True), 2), rt.float32, [1]),
+        (lambda: rt.full((1,), np.bool_(True)), rt.float32, [1]),
+        (lambda: rt.full((1,), rt.tensor(2.5, dtype=rt.float64)), rt.float32, [2.5]),
+        (lambda: rt.full((1,), BYTES[0]), rt.int64, [3]),
+        (lambda: rt.arange(rt.tensor(2.0, dtype=rt.float64)), rt.float32, [0, 1]),
+        (lambda: rt.addcmul(SMALL, SMALL, SMALL, value=0.5), rt.int8, [3, -5]),
+        (lambda: rt.where(rt.tensor([True]), 70000, rt.ones(1).half()), rt.float16, [np.inf]),
+        (lambda: rt.where(BYTES > 3, BYTES, -3), rt.uint8, [253, 255]),
     ],
 )
 def test_numbers_of_numpy_count_as_pythons(call, dtype, expected):
     found = call()
     assert found.dtype == dtype
     assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [rt.float16, rt.float32, rt.float64])
+def test_numbers_drawn_are_below_the_upper_end(dtype, monkeypatch):
+    class Highest:
+        def uniform(self, low, high, shape):
+            return np.full(shape, np.nextafter(high, low))
+
+    monkeypatch.setattr(rt.default_generator, "_stream", Highest())
+    assert (rt.empty(3, dtype=dtype).uniform_() < 1).all()
+    assert (rt.empty(3, dtype=dtype).uniform_(-2, -1) < -1).all()
+    assert rt.empty(3, dtype=dtype).uniform_(2, 2).tolist() == [2, 2, 2]
 
 
 ONES, ROWS = rt.ones(2, 2), rt.arange(8.0).view(2, 4)

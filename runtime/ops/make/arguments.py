@@ -82,9 +82,13 @@ def divisor(self: Array, other: Any) -> Any:
     return other
 
 
-def times(other: Any, alpha: Any) -> Any:
-    """Return `other * alpha` in the dtype of an array; ValueError for a fraction of integers."""
+def times(other: Any, alpha: Any, dtype: Any) -> Any:
+    """Return `other * alpha` in the dtype of an array; ValueError for a fraction of integers.
+
+    `dtype` is that of the result, which has to reach `alpha`.
+    """
     alpha = alpha.item() if hasattr(alpha, "item") else alpha
+    filling(alpha, dtype)
     if not isinstance(other, np.ndarray):
         return other * alpha
     if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):
