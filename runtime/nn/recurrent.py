@@ -61,6 +61,8 @@ class _Layers(_Recurrent):
 
     def setup(self, **factory: Any) -> None:
         check(0 <= self.dropout <= 1, "dropout should be a number in range [0, 1]", ValueError)
+        some = self.hidden_size > 0 and self.num_layers > 0
+        check(some, "hidden_size and num_layers must be greater than zero", ValueError)
         many, n = _GATES[self.kind] * self.hidden_size, self.hidden_size
         proj = getattr(self, "proj_size", 0)
         shapes: dict[str, Any] = {}

@@ -14,12 +14,12 @@ from ..core.aten import aten
 from ..core.dtypes import promote, result_dtype
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import TABLE, declare
+from .make import TABLE, declare, refused
 
 
 def _valid(reduction: str) -> str:
     if reduction not in {"mean", "sum", "none"}:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise refused(f"{reduction} is not a valid value for reduction", ValueError)
     return reduction
 
 
@@ -91,7 +91,8 @@ def _per_class(weight: Any, classes: int) -> Any:
 def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     dim, safe, share = _counted(self, target, weight, ignore_index)
     loss = -np.take_along_axis(self, safe, dim).squeeze(dim)
-    loss = loss if share is None else loss * share
+    if share is not None:  # what is ignored may be nan
+        loss = np.where(target == ignore_index, self.dtype.type(0), loss * share)
     if reduction == "none":
         return loss
     total = loss.sum(dtype=self.dtype)
@@ -115,11 +116,13 @@ def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ig
 
 def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, p: float) -> Tensor:
     """`p` of the target's share is spread evenly over all classes."""
+    check(0 <= p <= 1, f"label_smoothing must be between 0.0 and 1.0. Got: {p}")
     dim = min(x.array.ndim - 1, 1)
     logs, classes = aten.log_softmax(x, dim), x.array.shape[dim]
     ones = (1,) * (x.array.ndim - 1 - dim)
     weighted = logs if weight is None else logs * _per_class(weight, classes).reshape((-1, *ones))
     if target.array.dtype.kind in "fV":
+        check(ignore < 0, "ignore_index is not supported for floating point target")
         target = target * (1 - p) + p / classes if p else target
         return _reduced(-(weighted * target).sum(dim), reduction)
     loss = aten.nll_loss(logs, target, weight, None, ignore, None, reduction)
@@ -227,9 +230,7 @@ def _kl(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     check(not integral, "kl_div: Integral inputs not supported.")
     if log_target:
         return target.exp() * (target - input)
-    positive = target > 0
-    safe = aten.where(positive, target, wrap(np.ones((), target.array.dtype)))
-    return aten.where(positive, target * (safe.log() - input), -input * target)
+    return aten.xlogy(target, target) - target * input
 
 
 _ROWS = r"""

@@ -138,7 +138,7 @@ def _batch_norm(
 ) -> Any:  # fmt: skip
     if not x.array.size:
         return _affine(x * 1, _channels(weight, x), _channels(bias, x))
-    channels = x.array.shape[dimension(1, x.array.ndim)]
+    channels = x.array.shape[1] if x.array.ndim > 1 else 0
     given = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
     for name, t in given.items():
         n = channels if t is None else t.array.size
@@ -147,6 +147,7 @@ def _batch_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got {x.shape}")
     if not training and (mean is None or var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined in evaluation")
+    dimension(1, x.array.ndim)
     return aten._batch_norm_impl_index(x, weight, bias, mean, var, training, momentum, eps)
 
 

@@ -86,6 +86,7 @@ def _interpolated(
     check(not smooth, "interpolate: antialias is not supported here", NotImplementedError)
     n = x.array.ndim - 2
     check((size is None) != (scale is None), "only one of size or scale_factor", ValueError)
+    check(0 < n < 4, "Only 3D, 4D and 5D input Tensors supported", NotImplementedError)
     have = x.array.shape[2:]
     if scale is None:
         factors, sizes = None, _spread(size, n)
@@ -96,6 +97,8 @@ def _interpolated(
     cubic = "bicubic" if n == 2 else None
     known = mode in ("nearest", "nearest-exact", "area", linear, cubic)
     check(known, f"interpolate: mode {mode!r} is not supported here", NotImplementedError)
+    fits = corners is None or mode in (linear, cubic)
+    check(fits, f"align_corners cannot be set with mode {mode}", ValueError)
     if mode == "area":
         found: Tensor = getattr(aten, f"adaptive_avg_pool{n}d")(x, sizes)
         return found

@@ -124,6 +124,8 @@ e.index_copy(0, torch.zeros(0).long(), e), e.index_fill(1, i, 1.0), z.gather(0, 
 _NAN = "torch.tensor([math.nan, -1.0, 2.0, 0.0, math.inf, -math.inf, 30.0, -30.0])"
 _LEAF = f"{_NAN}.requires_grad_()"
 _SLOPES = f"(lambda f, t: torch.autograd.grad(f(t), t, torch.ones(8)))({{}}, {_LEAF})"
+_TWICE = f"torch.autograd.grad(torch.autograd.grad(f(t := {_LEAF}), t, torch.ones(8), create_graph=True)[0][:4].sum(), t)"
+_UNKNOWN = "torch.tensor([[math.nan, math.inf, 0.0], [1.0, 2.0, 0.0]])"
 _LAST = "T[:, None].expand(2, 3, 3, 4).contiguous(memory_format=torch.channels_last)"
 _MANY = "T[None, :, :2, :2].repeat(3, 2, 1, 1)[:, :3]"
 _HALF = "x.{}().repeat(1, 40) * torch.arange(1, 121) / 40"
@@ -154,6 +156,13 @@ F.cross_entropy(x, x.softmax(1), v[:2]); F.cross_entropy(x, i, v.float())
 F.cross_entropy(x, i.int()); F.cross_entropy(x, i.short()); F.cross_entropy(v, i[0].int())
 F.multi_margin_loss(x, i.int()); F.multi_margin_loss(x, i, weight=v[:2])
 F.binary_cross_entropy(x.sigmoid(), b.long()); F.binary_cross_entropy(x.sigmoid(), b.float())
+F.nll_loss({_UNKNOWN}, i, ignore_index=1, reduction='none'), F.cross_entropy({_UNKNOWN}, i, ignore_index=1), F.cross_entropy({_UNKNOWN}, i, ignore_index=1, label_smoothing=0.1)
+F.cross_entropy(x, i, label_smoothing=1.5); F.cross_entropy(x, x.softmax(1), ignore_index=1)
+F.kl_div(x.log_softmax(1), y.log_softmax(1), reduction='sum'), F.kl_div(x, torch.tensor([0.0, 1.0, -1.0]).double(), reduction='none')
+[{_TWICE} for f in (F.elu, F.selu, F.celu, lambda t: F.celu(t, 2.0))]
+F.interpolate(T, 5, align_corners=False); F.interpolate(x, 4); nn.LSTM(3, 0); nn.GRU(3, 4, 0)
+F.batch_norm(v, None, None, training=True); F.batch_norm(v, v.detach(), v.detach())
+F.batch_norm(v, None, None); F.batch_norm(z, None, None, training=True)
 F.kl_div(x, k); F.mse_loss(f, k.abs() * 0), F.mse_loss(f, x.detach() * 0), F.l1_loss(f, k * 0)
 nn.RNNCell(3, 4)(f, torch.zeros(1, 4)); nn.RNNCell(3, 4)(f, torch.zeros(4))
 nn.RNNCell(3, 4)(f[0], torch.zeros(1, 4))
