@@ -20,12 +20,13 @@ from ..engine.tensor import Tensor
 from .arrangement import watching
 
 _PRODUCTS = """mm bmm addmm addbmm baddbmm matmul linear conv1d conv2d conv3d conv_transpose1d
-    conv_transpose2d conv_transpose3d scaled_dot_product_attention"""
+    conv_transpose2d conv_transpose3d scaled_dot_product_attention prelu lstm"""
 _LOSSES = """mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy_loss kl_div
     binary_cross_entropy binary_cross_entropy_with_logits ctc_loss poisson_nll_loss
     cosine_embedding_loss margin_ranking_loss triplet_margin_loss multi_margin_loss"""
 _OTHERS = """prod trace cdist quantile grid_sample avg_pool3d max_pool3d adaptive_avg_pool3d
-    linalg_cholesky linalg_inv inverse fft_fft fft_rfft"""
+    linalg_cholesky linalg_eigh linalg_inv linalg_qr linalg_solve linalg_svd inverse fft_fft
+    fft_rfft reflection_pad"""
 LOWER = {f"aten::{name}" for name in _PRODUCTS.split()}
 FLOAT32 = {f"aten::{name}" for name in (*_LOSSES.split(), *_OTHERS.split())}
 # They are made of products here and of none in PyTorch; what is cast to float32 stays so inside.

@@ -91,8 +91,11 @@ def _padded(self: Any, pad: Any, value: float) -> Any:
 
 def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
     if mode != "constant":
+        from ..observe.autocast import cast
         from .resampling import padded_by  # it is made of what is here
 
+        if mode == "replicate" or (mode == "reflect" and len(pad) < 6):
+            (self,) = cast("aten::reflection_pad", (self,))
         found = padded_by(self, list(pad), mode)
         return found if mode == "circular" else in_layout_of(self, found)
     return aten.constant_pad_nd(self, list(pad), value or 0.0)

@@ -119,6 +119,9 @@ adaptive_avg_pool3d: F.adaptive_avg_pool3d(x[None, None, None], 1); fft_rfft: t.
 linalg_cholesky: t.linalg.cholesky(x @ x.mH + 9 * t.eye(4)); fft_fft: t.fft.fft(x).real
 linalg_inv: t.linalg.inv(x + 9 * t.eye(4)); inverse: t.inverse(x + 9 * t.eye(4))
 avg_pool2d: F.avg_pool2d(x[None, None], 1); gelu: F.gelu(x); stack: t.stack([x, x])
+linalg_eigh: t.linalg.eigh(x)[0]; linalg_qr: t.linalg.qr(x)[0]; linalg_svd: t.linalg.svd(x)[1]
+linalg_solve: t.linalg.solve(x + 9 * t.eye(4), x); lstm: t.nn.LSTM(4, 3)(x[None])[0]
+prelu: F.prelu(x, x[0, :1]); reflection_pad: F.pad(x[None], (1, 1), mode="reflect")
 interpolate: F.interpolate(x[None], 8, mode="linear"); var: x.var(); logsumexp: x.logsumexp(0)
 """) | {name: f"F.{name}(x.sigmoid(), x.sigmoid())" for name in _LOSSES}
 
