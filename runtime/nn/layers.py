@@ -83,7 +83,8 @@ class Layer(Module):
         for name in names:
             value = getattr(self, name)
             if not isinstance(value, (str, tuple)):
-                setattr(self, name, (value,) * ndim if isinstance(value, int) else tuple(value))
+                one = hasattr(value, "__index__")  # numpy's, too
+                setattr(self, name, (value,) * ndim if one else tuple(value))
 
     def extra_repr(self) -> str:
         held, shown = vars(self), self.shown or ""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import narrowed, promote, to_float, widened
+from ..core.dtypes import narrowed, promoted, to_float, widened
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.tensor import Tensor, bump_version, wrap
 from ..engine.view import check_inplace
@@ -20,9 +20,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
     "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
     "mul": np.multiply,
-    "div": lambda a, b: np.true_divide(
-        *((a, b) if a.dtype.kind in "fc" else map(to_float, (a, b)))
-    ),
+    "div": np.true_divide,
     "pow": np.power,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -59,8 +57,9 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
             row = [getattr(x, "array", x) for x in row]
             dtype = tensor.array.dtype
             if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
-                row = [*promote(*row)]
-            half, *row = widened(*row)
+                half, *row = promoted(*row, floats=function is np.true_divide)
+            else:
+                half, *row = widened(*row)
             with np.errstate(all="ignore"):
                 made = function(*row)
                 made = made if half is None or in_place else narrowed(made, half)

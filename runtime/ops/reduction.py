@@ -24,6 +24,7 @@ Ints = tuple[int, ...]
 
 
 _add: Any = np.add.reduce
+_WHOLE = (int, np.integer)
 
 
 def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
@@ -32,14 +33,14 @@ def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
         return aten.reshape(grad, (1,) * len(shape))
     if keepdim:
         return grad
-    gone = {d % max(len(shape), 1) for d in ((dim,) if isinstance(dim, int) else dim)}
+    gone = {d % max(len(shape), 1) for d in ((dim,) if isinstance(dim, _WHOLE) else dim)}
     gone = gone or {*range(len(shape))}
     return aten.reshape(grad, tuple(1 if i in gone else s for i, s in enumerate(shape)))
 
 
 def count(shape: Ints, dim: Any) -> int:
     """Count how many elements are reduced to one."""
-    dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, _WHOLE) else dim
     return math.prod(shape[d] for d in dims)
 
 
@@ -168,7 +169,7 @@ def _real(self: Any) -> Any:
 def _some(self: Any, dim: Any, index: bool = False) -> Any:
     """Refuse to look for an extreme where there is nothing."""
     if not self.size and dim is not None:
-        for d in (dim,) if isinstance(dim, int) else dim:
+        for d in (dim,) if isinstance(dim, _WHOLE) else dim:
             fits = self.shape[d] > 0
             check(fits, f"Expected reduction dim {d} to have non-zero size.", IndexError)
     elif not self.size and index:

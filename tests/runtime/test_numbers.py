@@ -20,6 +20,7 @@ LOG_256 = 5.545177444479562
         (lambda: np.int64(200) / SMALL, [200 / 3, -40]),
         (lambda: BYTES / rt.tensor(300), [0.01, 0.85]),
         (lambda: rt.tensor(300) / BYTES, [100, 300 / 255]),
+        (lambda: rt._foreach_div([BYTES], 300)[0], [0.01, 0.85]),
         (lambda: rt.xlogy(BYTES, 256), [3 * LOG_256, 255 * LOG_256]),
         (lambda: rt.xlogy(256, BYTES[:1]), [256 * np.log(3)]),
         (lambda: rt.atan2(BYTES, rt.tensor(300)), [np.arctan2(3, 300), np.arctan2(255, 300)]),
@@ -74,6 +75,7 @@ def test_numbers_drawn_are_below_the_upper_end(dtype, monkeypatch):
 
 
 ONES, ROWS = rt.ones(2, 2), rt.arange(8.0).view(2, 4)
+LEAF = rt.ones(2, 2, 2, requires_grad=True)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,12 @@ ONES, ROWS = rt.ones(2, 2), rt.arange(8.0).view(2, 4)
         lambda _, whole: ROWS.argmax(whole(1)),
         lambda _, whole: ROWS.std(whole(1), keepdim=True),
         lambda _, whole: ROWS.logsumexp(whole(0)),
+        lambda _, whole: rt.autograd.grad(LEAF.logsumexp(whole(0)).sum(), LEAF)[0],
+        lambda _, whole: rt.autograd.grad(LEAF.sum(whole(1)).sum(), LEAF)[0],
+        lambda _, whole: rt.nn.LayerNorm(whole(4))(ROWS),
+        lambda _, whole: rt.nn.Conv1d(2, 1, whole(2), padding=whole(1)).weight[0] * 0,
+        lambda _, whole: rt.nn.AvgPool1d(whole(2))(ROWS),
+        lambda _, whole: rt.nn.ConstantPad1d(whole(2), 1)(ROWS),
         lambda _, whole: ROWS.chunk(whole(2))[1],
         lambda _, whole: ROWS.roll(whole(1), whole(0)),
         lambda _, whole: rt.movedim(ROWS, whole(0), whole(1)),
