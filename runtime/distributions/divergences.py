@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,9 @@ def kl_divergence(p: Any, q: Any) -> Tensor:
     """Return how far q is from p."""
     if isinstance(p, Independent) and isinstance(q, Independent):
         return p._summed(kl_divergence(p.base_dist, q.base_dist))
+    if isinstance(p, Laplace) and isinstance(q, Normal):
+        ratio, apart = p.scale / q.scale, (p.loc - q.loc) / q.scale
+        return ratio * ratio + apart * apart / 2 - (ratio * ratio * (2 / math.pi)).log() / 2 - 1
     for kind in type(p).__mro__:
         if kind in _DIVERGENCES and isinstance(q, kind):
             return _DIVERGENCES[kind](p, q)

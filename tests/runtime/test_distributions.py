@@ -65,12 +65,8 @@ def test_gradients_of_gamma_samples_are_pytorchs():
 
 
 def test_no_divergence_is_that_of_other_kinds():
-    for p, q in (
-        (D.Laplace(0.0, 1.0), D.Normal(0.0, 1.0)),
-        (D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0)),
-    ):
-        with pytest.raises(NotImplementedError, match="implemented"):
-            D.kl_divergence(p, q)
+    with pytest.raises(NotImplementedError, match="implemented"):
+        D.kl_divergence(D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0))
 
 
 def test_no_sample_of_laplace_is_infinite(monkeypatch):
