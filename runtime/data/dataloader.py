@@ -30,6 +30,7 @@ from .receiver import Answer, Loaded, Receiver
 from .worker import BROKEN, END, ERROR, WorkerInfo, make_fetch, raise_again, worker_loop
 
 _numbers = count()  # of iterators with workers
+_FIXED = "batch_size batch_sampler sampler drop_last dataset persistent_workers".split()
 
 
 class DataLoader(Generic[T_co]):
@@ -90,6 +91,11 @@ class DataLoader(Generic[T_co]):
             self.prefetch_factor = 2
         self.check_worker_number_rationality()
         self._iterator: _MultiProcessingDataLoaderIter | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        made = "_iterator" in vars(self) and name in _FIXED
+        check(not made, f"{name} should not be set after DataLoader is initialized", ValueError)
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[T_co]:
         if not self.num_workers:

@@ -107,7 +107,13 @@ def test_datasets_that_fetch_at_once_or_grow_and_loaders_that_set_attributes_fir
             self.dataset = None
             super().__init__(dataset, 2)
 
-    assert values(Own([1, 2, 3])) == [[1, 2], [3]]
+    own = Own([1, 2, 3])
+    assert values(own) == [[1, 2], [3]]
+    for name in ("batch_size", "dataset", "drop_last", "sampler"):
+        with pytest.raises(ValueError, match="should not be set"):
+            setattr(own, name, 4)
+    own.collate_fn = sum
+    assert list(own) == [3, 3]
 
 
 def test_batches_are_pinned_and_have_gradients():
