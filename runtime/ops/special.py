@@ -130,6 +130,7 @@ def _drawn_gamma(a: Any, draws: Any) -> Any:
 
 
 def _xlogy(self: Any, other: Any) -> Any:
+    other = np.asarray(other, self.dtype)  # a number's logarithm would be a float64
     return np.where((self == 0) & ~np.isnan(other), 0, self * np.log(other))
 
 

@@ -51,6 +51,7 @@ def test_integers_are_floats_before_a_float_is_made_of_them(call, expected):
         (lambda: rt.full((1,), rt.tensor(2.5, dtype=rt.float64)), rt.float32, [2.5]),
         (lambda: rt.full((1,), BYTES[0]), rt.int64, [3]),
         (lambda: rt.arange(rt.tensor(2.0, dtype=rt.float64)), rt.float32, [0, 1]),
+        (lambda: rt.xlogy(rt.ones(2), 1.0), rt.float32, [0, 0]),
         (lambda: rt.addcmul(SMALL, SMALL, SMALL, value=0.5), rt.int8, [3, -5]),
         (lambda: rt.where(rt.tensor([True]), 70000, rt.ones(1).half()), rt.float16, [np.inf]),
         (lambda: rt.where(BYTES > 3, BYTES, -3), rt.uint8, [253, 255]),
