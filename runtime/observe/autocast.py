@@ -88,7 +88,7 @@ def without_casts(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
 
 def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of the operator `name`, as autocast wants them."""
-    if name not in LOWER | FLOAT32:
+    if name not in LOWER and name not in FLOAT32:
         return args
     dtypes = _dtypes.get()
 

@@ -136,7 +136,7 @@ def _between(draws: np.random.Generator, low: float, high: float, like: Any) -> 
     """Draw from `low` to below `high`, to which the dtype may round what is just below."""
     kind = like.dtype if like.dtype.kind in "fV" else np.dtype(np.float64)
     found = draws.uniform(low, high, like.shape).astype(kind)
-    return np.minimum(found, np.nextafter(kind.type(high), kind.type(low)))
+    return np.minimum(found, np.nextafter(kind.type(high), kind.type(low)), out=found)
 
 
 def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> Any:

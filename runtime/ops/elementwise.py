@@ -368,16 +368,21 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return aten.copy_(self, div(self, other, rounding_mode=rounding_mode))
 
 
+def _reached(x: Any, dtype: Any) -> Any:
+    number = python_number(x)
+    return wrap(filling(number, dtype)) if isinstance(number, (int, float, complex)) else x
+
+
 @function("torch")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of `input` where `condition`, of `other` elsewhere; alone, where it is."""
     if input is None and other is None:
         return aten.nonzero(condition, as_tuple=True)
     dtype = result_dtype(getattr(input, "array", input), getattr(other, "array", other))
-    if dtype.itemsize != 2 or dtype.kind not in "fV":  # these become infinite in 16 bits
-        input, other = (
-            wrap(filling(x, dtype)) if isinstance(x, (int, float, complex)) else x
-            for x in map(python_number, (input, other))
-        )
+    if dtype.itemsize != 2 or dtype.kind not in "fV":  # numbers become infinite in 16 bits
+        if not isinstance(input, Tensor):
+            input = _reached(input, dtype)
+        if not isinstance(other, Tensor):
+            other = _reached(other, dtype)
     pair = [x if x.dtype == dtype else x.to(dtype) for x in as_tensors("where", input, other)]
     return aten.where_self(condition, *pair)

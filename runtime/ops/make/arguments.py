@@ -88,7 +88,8 @@ def times(other: Any, alpha: Any, dtype: Any) -> Any:
     `dtype` is that of the result, which has to reach `alpha`.
     """
     alpha = alpha.item() if hasattr(alpha, "item") else alpha
-    filling(alpha, dtype)
+    if dtype.kind != "f" or not abs(alpha) < 6e4:
+        filling(alpha, dtype)
     if not isinstance(other, np.ndarray):
         return other * alpha
     if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):
@@ -106,6 +107,8 @@ def filling(value: Any, dtype: Any) -> Any:
         RuntimeError: it is a number that the dtype does not reach, or has not.
         OverflowError: it is an integer of more than 64 bits.
     """
+    if value.__class__ in (int, float) and 0 <= value < 128:  # all have these
+        return np.asarray(value).astype(dtype)
     number, inside = value.item() if getattr(value, "ndim", 1) == 0 else value, True
     if not isinstance(number, _NUMBER):
         raise refused(f"the value must be a number, not {type(value).__name__}")
