@@ -70,54 +70,6 @@ def reinforce(torch, nn, F):
         yield 3 + stepped(torch.cat(loss).sum(), optimizer)
 
 
-def advantage_actor_critic(torch, nn, F):
-    """Several worlds side by side, bootstrapped returns, an entropy term."""
-    worlds, stream = [Pole(100 + n) for n in range(4)], np.random.default_rng(92)
-
-    class ActorCritic(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = nn.Sequential(nn.Linear(2, 24), nn.Tanh())
-            self.actor, self.critic = nn.Linear(24, 2), nn.Linear(24, 1)
-            for layer in (self.body[0], self.actor, self.critic):
-                nn.init.orthogonal_(layer.weight, gain=2**0.5)
-                nn.init.zeros_(layer.bias)
-
-        def forward(self, x):
-            h = self.body(x)
-            return torch.distributions.Categorical(logits=self.actor(h)), self.critic(h).squeeze(-1)
-
-    model = ActorCritic()
-    optimizer = torch.optim.RMSprop(model.parameters(), lr=3e-3, alpha=0.99, eps=1e-5)
-    states = np.stack([world.reset() for world in worlds])
-    clip = partial(nn.utils.clip_grad_norm_, list(model.parameters()), 0.5)
-    yield [model]
-    while True:
-        logs, values, rewards, masks, entropy = [], [], [], [], 0
-        for _ in range(5):
-            policy, value = model(floats(torch, states))
-            actions = [drawn(stream, row) for row in policy.probs.tolist()]
-            told = [w.step(a) for w, a in zip(worlds, actions, strict=True)]
-            logs.append(policy.log_prob(torch.tensor(actions)))
-            entropy = entropy + policy.entropy().mean()
-            values.append(value)
-            rewards.append(floats(torch, [r for _, r, _ in told]))
-            masks.append(floats(torch, [1.0 - done for _, _, done in told]))
-            states = np.stack(
-                [w.reset() if done else s for w, (s, _, done) in zip(worlds, told, strict=True)]
-            )
-        with torch.no_grad():
-            _, future = model(floats(torch, states))
-        returns = []
-        for reward, mask in zip(reversed(rewards), reversed(masks), strict=True):
-            future = reward + 0.95 * future * mask
-            returns.insert(0, future)
-        advantage = torch.cat(returns) - torch.cat(values)
-        loss = -(torch.cat(logs) * advantage.detach()).mean() + 0.5 * advantage.pow(2).mean()
-        loss = loss - 0.01 * entropy
-        yield stepped(loss, optimizer, clip=clip)
-
-
 def deep_q(torch, nn, F):
     """Double Q-learning with replay, a target net and duelling heads."""
     world, stream = Pole(93), np.random.default_rng(94)

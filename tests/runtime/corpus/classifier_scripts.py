@@ -5,41 +5,6 @@ import numpy as np
 from .common import batches, blobs, digits, dropout, floats, shapes, stepped
 
 
-def blitz_classifier(torch, nn, F):
-    """The first convolutional net of many: two convolutions and three linear layers."""
-    stream = np.random.default_rng(20)
-    images, labels = shapes(stream, 96, 10)
-    images = np.repeat(images, 3, axis=1) * stream.uniform(0.5, 1, (96, 3, 1, 1))
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv1 = nn.Conv2d(3, 6, 3)
-            self.pool = nn.MaxPool2d(2, 2)
-            self.conv2 = nn.Conv2d(6, 8, 3)
-            self.fc1 = nn.Linear(8 * 1 * 1, 24)
-            self.fc2 = nn.Linear(24, 12)
-            self.fc3 = nn.Linear(12, 3)
-
-        def forward(self, x):
-            x = self.pool(F.relu(self.conv1(x)))
-            x = self.pool(F.relu(self.conv2(x)))
-            x = torch.flatten(x, 1)
-            x = F.relu(self.fc1(x))
-            return self.fc3(F.relu(self.fc2(x)))
-
-    net = Net()
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2, betas=(0.9, 0.99))
-    yield [net]
-    running = 0.0
-    for i, (inputs, y) in enumerate(batches(torch, [images, labels], 16)):
-        told = stepped(criterion(net(inputs), y), optimizer)
-        running += told
-        yield running / 5 if i % 5 == 4 else told
-        running *= i % 5 != 4
-
-
 def digits_with_dropout(torch, nn, F):
     """Log-probabilities, dropout, Adadelta with a falling rate, and tests in between."""
     stream = np.random.default_rng(21)

@@ -1,4 +1,4 @@
-"""Habits of longer trainings: scaled losses, resumption, averaged weights, parameters in lists."""
+"""Habits of longer trainings, and losses beside classes: resumption, no backward, likelihoods."""
 
 import copy
 
@@ -65,49 +65,6 @@ def evolution_strategy(torch, nn, F):
             each = torch.stack([lost(now + 0.1 * n) - lost(now - 0.1 * n) for n in noise])
             nn.utils.vector_to_parameters(now - 0.2 * (each @ noise) / 1.6, model.parameters())
             yield F.cross_entropy(model(x), y).item()
-
-
-def learned_weights_of_tasks(torch, nn, F):
-    """Two tasks on one trunk; how much each counts is learned, and so are the trunk's scales."""
-    stream = np.random.default_rng(303)
-    features = stream.normal(size=(64, 4))
-    x = floats(torch, features)
-    targets = {
-        "sum": floats(torch, features.sum(1, keepdims=True)),
-        "sign": floats(torch, features[:, :1] > 0),
-    }
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.trunk = nn.ModuleList([nn.Linear(4, 8), nn.Linear(8, 8)])
-            self.scales = nn.ParameterList([torch.ones(8) for _ in self.trunk])
-            self.heads = nn.ModuleDict({name: nn.Linear(8, 1) for name in targets})
-            self.doubts = nn.ParameterDict({name: torch.zeros(()) for name in targets})
-
-        def forward(self, x):
-            for layer, scale in zip(self.trunk, self.scales, strict=True):
-                x = F.silu(layer(x) * scale)
-            return {name: head(x) for name, head in self.heads.items()}
-
-    model = Net()
-    optimizer = torch.optim.Adam(
-        [
-            {"params": [*model.trunk.parameters(), *model.heads.parameters()]},
-            {"params": [*model.scales, *model.doubts.values()], "lr": 0.05, "weight_decay": 1e-3},
-        ],
-        lr=0.02,
-    )
-    yield [model]
-    while True:
-        found = model(x)
-        losses = {
-            "sum": F.mse_loss(found["sum"], targets["sum"]),
-            "sign": F.binary_cross_entropy_with_logits(found["sign"], targets["sign"]),
-        }
-        total = sum((-model.doubts[n]).exp() * loss + model.doubts[n] for n, loss in losses.items())
-        stepped(total, optimizer)
-        yield sum(loss.item() for loss in losses.values())
 
 
 def evidential_classifier(torch, nn, F):

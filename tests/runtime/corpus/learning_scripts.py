@@ -92,31 +92,6 @@ def weights_in_doubt(torch, nn, F):
         yield 100 + stepped(total, optimizer)
 
 
-def mixture_of_densities(torch, nn, F):
-    """Several answers for one question: weights, means and widths of normal parts."""
-    stream = np.random.default_rng(173)
-
-    class MDN(nn.Module):
-        def __init__(self, parts=4):
-            super().__init__()
-            self.hidden = nn.Sequential(nn.Linear(1, 20), nn.Tanh())
-            self.pi, self.mu, self.sigma = (nn.Linear(20, parts) for _ in range(3))
-
-        def forward(self, x):
-            h = self.hidden(x)
-            return F.log_softmax(self.pi(h), -1), self.mu(h), F.elu(self.sigma(h)) + 1.1
-
-    model = MDN()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    yield [model]
-    while True:
-        t = stream.uniform(-1, 1, (64, 1))
-        x = floats(torch, t + 0.3 * np.sin(2 * np.pi * t) + stream.normal(size=t.shape) * 0.05)
-        log_pi, mu, sigma = model(x)
-        parts = torch.distributions.Normal(mu, sigma).log_prob(floats(torch, 2 * t))
-        yield stepped(-torch.logsumexp(log_pi + parts, dim=-1).mean(), optimizer)
-
-
 def accumulated_and_checkpointed(torch, nn, F):
     """Four small batches make a step; blocks are computed again in the backward; hooks count."""
     checkpoint = torch.utils.checkpoint.checkpoint

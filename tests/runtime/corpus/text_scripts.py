@@ -86,59 +86,6 @@ def letters_with_norm_by_hand(torch, nn, F):
         yield (loss + held).item()
 
 
-def letters_in_a_tree(torch, nn, F):
-    """Letters are joined two by two, in the manner of WaveNet, with layers written from nothing."""
-    stream = np.random.default_rng(31)
-    rows, then = contexts(8)
-
-    class Linear:
-        def __init__(self, inputs, outputs):
-            self.weight = torch.randn((inputs, outputs)) / inputs**0.5
-
-        def __call__(self, x):
-            return x @ self.weight
-
-        def parameters(self):
-            return [self.weight]
-
-    class BatchNorm:
-        def __init__(self, width):
-            self.gamma, self.beta = torch.ones(width), torch.zeros(width)
-
-        def __call__(self, x):
-            dims = 0 if x.ndim == 2 else (0, 1)
-            centred = x - x.mean(dims, keepdim=True)
-            return self.gamma * centred / torch.sqrt(x.var(dims, keepdim=True) + 1e-5) + self.beta
-
-        def parameters(self):
-            return [self.gamma, self.beta]
-
-    def joined(x):
-        batch, length, width = x.shape
-        x = x.view(batch, length // 2, width * 2)
-        return x.squeeze(1) if x.shape[1] == 1 else x
-
-    table = torch.randn((27, 8))
-    layers = []
-    for inputs in (16, 48, 48):
-        layers += [joined, Linear(inputs, 24), BatchNorm(24), torch.tanh]
-    layers += [Linear(24, 27)]
-    layers[-1].weight *= 0.1
-    learned = [table]
-    learned += [p for layer in layers if hasattr(layer, "parameters") for p in layer.parameters()]
-    for p in learned:
-        p.requires_grad = True
-    optimizer = torch.optim.SGD(learned, lr=0.3)
-    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [20, 40], gamma=0.5)
-    yield learned
-    while True:
-        batch = stream.integers(0, len(rows), 32)
-        x = table[torch.tensor(rows[batch])]
-        for layer in layers:
-            x = layer(x)
-        yield stepped(F.cross_entropy(x, torch.tensor(then[batch])), optimizer, scheduler)
-
-
 def characters_through_time(torch, nn, F):
     """A recurrent net reads on where it stopped; its state is cut from the graph at each step."""
     codes = np.array([LETTERS.find(c) % 27 for c in TEXT.read_text("utf-8").lower()])

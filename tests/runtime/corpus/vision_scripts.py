@@ -1,4 +1,4 @@
-"""Families of image nets: residual, dense, separable, U-shaped, of patches, with warped input."""
+"""Families of image nets: residual, separable, U-shaped, of patches."""
 
 import numpy as np
 
@@ -41,55 +41,6 @@ def residual_net(torch, nn, F):
     yield [net]
     for x, y in batches(torch, [images, labels], 12):
         yield stepped(F.cross_entropy(net(x), y), optimizer, scheduler)
-
-
-def dense_and_inception(torch, nn, F):
-    """Layers see all before them; then branches of several sizes stand side by side."""
-    images, labels = shapes(np.random.default_rng(131), 48)
-
-    class DenseLayer(nn.Module):
-        def __init__(self, inputs, growth=4):
-            super().__init__()
-            self.norm = nn.BatchNorm2d(inputs)
-            self.conv = nn.Conv2d(inputs, growth, 3, padding=1, bias=False)
-
-        def forward(self, x):
-            return torch.cat([x, self.conv(torch.relu(self.norm(x)))], 1)
-
-    class Inception(nn.Module):
-        def __init__(self, inputs):
-            super().__init__()
-            self.branches = nn.ModuleList(
-                [
-                    nn.Conv2d(inputs, 3, 1),
-                    nn.Sequential(
-                        nn.Conv2d(inputs, 2, 1), nn.ReLU(), nn.Conv2d(2, 3, (1, 3), padding=(0, 1))
-                    ),
-                    nn.Sequential(
-                        nn.Conv2d(inputs, 2, 1),
-                        nn.ReLU(),
-                        nn.Conv2d(2, 3, 3, padding=2, dilation=2),
-                    ),
-                    nn.Sequential(nn.MaxPool2d(3, 1, 1), nn.Conv2d(inputs, 3, 1)),
-                ]
-            )
-
-        def forward(self, x):
-            return torch.cat([branch(x) for branch in self.branches], dim=1)
-
-    net = nn.Sequential()
-    net.add_module("stem", nn.Conv2d(1, 4, 3, 2, 1))
-    for n in range(2):
-        net.add_module(f"dense{n}", DenseLayer(4 + 4 * n))
-    net.add_module("inception", Inception(12))
-    net.add_module("pool", nn.AvgPool2d(4))
-    net.add_module("head", nn.Sequential(nn.Flatten(), nn.Linear(12, 3)))
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
-    criterion = nn.MultiMarginLoss(p=2, margin=1.0)
-    yield [net]
-    for x, y in batches(torch, [images, labels], 12):
-        loss = criterion(net(x), y) + 1e-3 * sum(p.square().sum() for p in net.parameters())
-        yield stepped(loss, optimizer)
 
 
 def separable_with_excitation(torch, nn, F):
