@@ -87,6 +87,7 @@ F.embedding_bag({_BAG}, M, torch.tensor([1, 2]))
 F.embedding_bag({_BAG}, M, torch.tensor([0, 2]), mode='median')
 F.embedding_bag({_BAG}, M, torch.tensor([0, 2]), per_sample_weights=torch.cat([v, v]))
 F.embedding(i, M.detach(), max_norm=1.0), F.embedding(torch.tensor([1, 1, 0]), M, scale_grad_by_freq=True), F.embedding(torch.tensor([1, 1, 0]), M, 1, scale_grad_by_freq=True)
+F.embedding(torch.arange(80) % 3, M), F.embedding(torch.arange(80) % 3, M).sum(1)
 (lambda w: [F.embedding(i, w, max_norm=0.5, norm_type=1.0), w, w._version])(M.detach())
 nn.Embedding.from_pretrained(M.detach(), padding_idx=1)(i), nn.Embedding.from_pretrained(M.detach(), freeze=False).weight.requires_grad, repr(nn.Embedding.from_pretrained(M.detach())), nn.EmbeddingBag.from_pretrained(M.detach(), mode='sum')(i[None])
 nn.Embedding.from_pretrained(v); nn.EmbeddingBag(3, 2)(i).shape

@@ -16,6 +16,7 @@ from tidy.runtime.engine import engine
 from tidy.runtime.ops.sparse import SparseTensor
 
 from .observed import names_in
+from .questions_sparse import rows
 from .scripts_of_functions import function_of
 
 
@@ -135,37 +136,16 @@ def test_threads_have_sequence_numbers_and_observers_of_their_own():
     assert seen == ["aten::ones", "aten::sin"]
 
 
-def test_observers_see_the_composition():
-    seen, depth = [], [0]
-
-    def enter(record):
-        seen.append("  " * depth[0] + record.name)
-        depth[0] += 1
-        return record.name
-
-    def leave(record, context):
-        assert context == record.name
-        depth[0] -= 1
-
-    x, w, b = rt.ones(2, 3), rt.ones(4, 3, requires_grad=True), rt.ones(4, requires_grad=True)
-    with rt.add_callback(enter, leave):
-        y = rt.nn.functional.linear(x, w, b)
-        x.double()
-        z = rt.ones(2, 3)
-        z[0] = 1.0
-        z[0, 1:] = rt.zeros(2)
-        with rt.record_function("mine"):
-            pass
-        y.sum().backward()
-    text = "\n".join(seen)
-    assert "aten::linear\n  aten::t\n  aten::addmm" in text
-    assert "aten::to\n  aten::_to_copy\n    aten::copy_" in text
-    assert "aten::select\naten::fill_" in text
-    zeros = "aten::zeros\n  aten::empty\n  aten::zero_\n"
-    assert f"{zeros}aten::select\naten::slice\naten::copy_" in text
-    assert "\nmine\n" in text
-    outer = "autograd::engine::evaluate_function: AddmmBackward0\n  AddmmBackward0\n    aten::t"
-    assert outer in text
+def test_observers_see_what_conversions_zeros_and_assignments_are_made_of():
+    """questions_trees.py has what layers are made of, and how that is nested."""
+    x, two = rt.ones(2, 3), rt.ones(2)
+    for call, names in (
+        (x.double, "to _to_copy copy_"),
+        (lambda: rt.zeros(2, 3), "zeros empty zero_"),
+        (lambda: x.__setitem__(0, 1.0), "select fill_"),
+        (lambda: x.__setitem__((0, slice(1, None)), two), "select slice copy_"),
+    ):
+        assert names_in(call) == [f"aten::{name}" for name in names.split()]
 
 
 def test_observers_get_sequence_numbers_and_inputs():
@@ -178,9 +158,10 @@ def test_observers_get_sequence_numbers_and_inputs():
     with rt.add_callback(enter, needs_inputs=True):
         y = x.exp()
         rt.ones(3).exp2()
-        y.sum().backward()
+        rt.cat([y, y]).sum().backward()
     assert forward["aten::exp"].sequence_nr == y.grad_fn.sequence_nr
     assert backward["ExpBackward0"].sequence_nr == y.grad_fn.sequence_nr
+    assert forward["aten::cat"].sequence_nr == backward["CatBackward0"].sequence_nr >= 0
     assert backward["ExpBackward0"].forward_thread_id == threading.get_ident()
     assert forward["aten::exp2"].sequence_nr == -1
     assert forward["aten::exp"].inputs[0] is x
@@ -258,30 +239,12 @@ def test_nodes_run_in_the_order_of_their_numbers():
     assert order == ["third", "second", "first", "leaf"]
 
 
-class Rows(rt.autograd.Function):
-    """`weight[index]`, with a sparse gradient."""
-
-    @staticmethod
-    def forward(ctx, weight, index):
-        ctx.index, ctx.size = index, weight.array.shape
-        return rt.tensor(weight.array[index])
-
-    @staticmethod
-    def backward(ctx, grad):
-        rows = grad.array.reshape(-1, *ctx.size[1:])
-        return SparseTensor(np.asarray(ctx.index).reshape(1, -1), rows, ctx.size), None
-
-
-def rows(weight, *index):
-    return Rows.apply(weight, np.array(index, np.int64))
-
-
 def test_a_gradient_somebody_holds_is_not_changed():
     w = rt.zeros(3, 1, requires_grad=True)
     given = SparseTensor(np.array([[1, 1]]), np.ones((2, 1), "float32"), (3, 1))
     w.backward(given)
     w.grad._values().array[:] = 7
-    rows(w, 0).sum().backward()
+    rows(rt, w, 0).sum().backward()
     assert given.to_dense().tolist() == [[0], [2], [0]]
 
 
@@ -301,6 +264,6 @@ def test_a_gradient_that_does_not_fit():
 def test_anomaly_mode_looks_at_the_rows():
     w = rt.ones(3, 1, requires_grad=True)
     with rt.autograd.detect_anomaly():
-        loss = (rows(w, 1) * float("nan")).sum()
+        loss = (rows(rt, w, 1) * float("nan")).sum()
         with pytest.raises(RuntimeError, match="nan"):
             loss.backward()

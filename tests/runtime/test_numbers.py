@@ -37,6 +37,13 @@ def test_integers_are_floats_before_a_float_is_made_of_them(call, expected):
     [
         (lambda: rt.tensor([2.0]) * np.longdouble(1.5), rt.float32, [3]),
         (lambda: np.longdouble(1.5) * rt.tensor([2]), rt.float32, [3]),
+        (lambda: rt.add(rt.tensor([2]), np.float64(1)), rt.float32, [3]),
+        (lambda: rt.tensor([2]).clamp(np.float64(2.5)), rt.float32, [2.5]),
+        (lambda: rt.tensor([True]) / np.float64(2), rt.float32, [0.5]),
+        (lambda: rt.tensor([2]) * np.float16(1.5), rt.float32, [3]),
+        (lambda: rt.tensor([2.0]).half() * np.float64(1.5), rt.float16, [3]),
+        (lambda: rt.full((1,), np.float64(2)), rt.float32, [2]),
+        (lambda: rt.tensor([2]) * np.complex128(1j), rt.complex64, [2j]),
         (lambda: rt.tensor([2.0]) < np.longdouble(1.5), rt.bool, [False]),
         (lambda: rt.tensor([2.0]) + np.clongdouble(1.5), rt.complex64, [3.5]),
         (lambda: BYTES[0] * np.int64(3), rt.uint8, 9),

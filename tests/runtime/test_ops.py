@@ -224,22 +224,3 @@ def test_public_names_are_pytorchs():
     homes |= {"linalg": torch.linalg, "fft": torch.fft}
     alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
     assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}
-
-
-@pytest.mark.parametrize(
-    ("call", "dtype"),
-    [
-        (lambda x: x * np.float64(2.5), rt.float32),
-        (lambda x: np.float64(2.5) + x, rt.float32),
-        (lambda x: rt.add(x, np.float64(1)), rt.float32),
-        (lambda x: x.clamp(np.float64(0.5)), rt.float32),
-        (lambda x: x.bool() / np.float64(2), rt.float32),
-        (lambda x: x * np.float16(2), rt.float32),
-        (lambda x: x.char() + np.int64(2), rt.int8),
-        (lambda x: x.half() * np.float64(2), rt.float16),
-        (lambda x: rt.full(x.shape, np.float64(2)), rt.float32),
-        (lambda x: x * np.complex128(1j), rt.complex64),
-    ],
-)
-def test_numbers_of_numpy_are_pythons_beside_tensors(call, dtype):
-    assert call(rt.tensor([1, 2])).dtype == dtype
