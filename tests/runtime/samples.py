@@ -161,6 +161,8 @@ SAMPLES = [
     F.conv2d(x, y, z) of (2, 3, 5, 6), (4, 3, 3, 2), (4,)
     F.conv2d(x, y, stride=(2, 1), padding=(1, 2), dilation=(1, 2)) of (2, 2, 6, 7), (3, 2, 3, 2)
     F.conv2d(x, y, groups=2) of (2, 4, 5, 5), (6, 2, 3, 3)
+    F.conv2d(x, y, padding=1) of (9, 2, 4, 4), (2, 2, 3, 3); F.conv2d(x, y) of (2, 3, 3, 3), (2, 3, 1, 1)
+    F.conv2d(x, y, stride=2) of (2, 3, 3, 3), (2, 3, 1, 1)
     F.conv2d(x, y, padding='same') of (1, 2, 5, 5), (2, 2, 3, 2)
     F.conv2d(x, y) of (2, 5, 5), (3, 2, 2, 2); F.max_pool1d(x, 2) of (2, 3, 7)
     F.max_pool2d(x, 2) of (2, 3, 6, 4); F.max_pool2d(x, 3, 2, ceil_mode=True) of (1, 2, 6, 7)
