@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,21 +13,11 @@ import pytest
 import tidy.runtime as torch
 from tidy.profiler import profile
 from tidy.runtime import cuda
-from tidy.runtime.modelled.activity import ActivityLog
-from tidy.runtime.modelled.modelled_accelerator import accelerator
 
 from .hazards import from_trace, hazards
 from .recording import number_of, recording, slow
 
 nn = torch.nn
-
-
-@pytest.fixture
-def without_waits() -> Iterator[None]:
-    """The engine's waits are left out."""
-    accelerator.drops_waits = True
-    yield
-    accelerator.drops_waits = False
 
 
 def _work(start: int, end: int, reads: Any = (), writes: Any = ()) -> SimpleNamespace:
@@ -83,73 +72,57 @@ class TestChecker:
         assert hazards(from_trace({"traceEvents": [early, late]})) == []
 
 
-def _found(program: Callable[[ActivityLog], Any]) -> list[Any]:
-    """The hazards of a program. What it returns is kept: memory that is free is not a hazard."""
+def _read_elsewhere(x: Any, side: Any) -> Any:
+    y = x @ x
+    with cuda.stream(side):
+        return y, y * 2
+
+
+def _view_read_elsewhere(x: Any, side: Any) -> Any:
+    y = x @ x
+    with cuda.stream(side):
+        return y, y[3:5].t() + 1
+
+
+def _copy_read_elsewhere(x: Any, _: Any) -> Any:
+    """A copy runs on the source's stream; the target's waits by itself, a third stream does not."""
+    y = (x @ x).to("cuda:1")
+    with cuda.stream(cuda.Stream("cuda:1")):
+        return y, y + 1
+
+
+def _written_while_read(x: Any, side: Any) -> Any:
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        y = x @ x
+    x.zero_()
+    return x, y
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        (_read_elsewhere, "read after write"),
+        (_view_read_elsewhere, "read after write"),
+        (_copy_read_elsewhere, "read after write"),
+        (_written_while_read, "write after read"),
+    ],
+)
+def test_a_wait_that_is_left_out_is_a_hazard(
+    two_t4: None, program: Callable[[Any, Any], Any], kind: str
+) -> None:
+    """Of the memory that the first of the two results has; a view's is its base's."""
+    x, side = slow(), cuda.Stream()
     with recording() as log:
-        kept, found = program(log), hazards(log.work)
-    del kept
-    return found
+        kept = program(x, side)  # memory that is free is not a hazard
+    found = hazards(log.work)
+    assert {(h.kind, h.memory) for h in found} == {(kind, number_of(kept[0]))}
 
 
-def _two_streams(waits: bool) -> Callable[[ActivityLog], Any]:
-    x, side = slow(), cuda.Stream()
-
-    def program(log: ActivityLog) -> Any:
-        y = x @ x
-        if waits:
-            side.wait_stream(cuda.current_stream())
-        with cuda.stream(side):
-            return y, y * 2
-
-    return program
-
-
-def test_two_streams(two_t4: None) -> None:
-    assert _found(_two_streams(waits=True)) == []
-    assert {h.kind for h in _found(_two_streams(waits=False))} == {"read after write"}
-
-
-def test_written_while_it_is_read(two_t4: None) -> None:
-    x, side = slow(), cuda.Stream()
-
-    def program(log: ActivityLog) -> Any:
-        side.wait_stream(cuda.current_stream())
-        with cuda.stream(side):
-            y = x @ x
-        x.zero_()
-        return y
-
-    assert {h.kind for h in _found(program)} == {"write after read"}
-
-
-def test_a_view_is_the_memory_of_its_base(two_t4: None) -> None:
-    x, side, numbers = slow(), cuda.Stream(), []
-
-    def program(log: ActivityLog) -> Any:
-        y = x @ x
-        numbers[:] = [number_of(y)]
-        with cuda.stream(side):
-            return y, y[3:5].t() + 1
-
-    assert {h.memory for h in _found(program)} == set(numbers)
-
-
-def test_a_copy_between_devices(two_t4: None) -> None:
-    """It runs on the source's stream; the target's waits by itself, a third stream does not."""
-    x, third, numbers = slow(), cuda.Stream("cuda:1"), []
-
-    def program(log: ActivityLog, stream: Any = None) -> Any:
-        y = (x @ x).to("cuda:1")
-        numbers[:] = [number_of(y)]
-        with cuda.stream(stream):
-            return y, y + 1
-
-    assert _found(program) == []
-    assert {h.memory for h in _found(partial(program, stream=third))} == set(numbers)
-
-
-def _training(steps: int = 3) -> list[Any]:
-    """A model on two devices, each with streams of its own, with all waits there have to be."""
+def test_training_on_two_devices_and_its_trace(
+    real_time: None, two_t4: None, tmp_path: Path
+) -> None:
+    """All waits are there; the profiled file has the memory that the devices logged."""
     first = nn.Linear(384, 384).double().to("cuda:0")
     second = nn.Linear(384, 8).double().to("cuda:1")
     params = [*first.parameters(), *second.parameters()]
@@ -157,8 +130,8 @@ def _training(steps: int = 3) -> list[Any]:
     x, side = slow(), cuda.Stream("cuda:0")
     cuda.synchronize(0)
     cuda.synchronize(1)
-    with recording() as log:
-        for _ in range(steps):
+    with profile(record_shapes=True) as prof, recording() as log:
+        for _ in range(3):
             side.wait_stream(cuda.current_stream(0))
             with cuda.stream(side):
                 h = first(x).relu()
@@ -166,38 +139,10 @@ def _training(steps: int = 3) -> list[Any]:
             second(h).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-    return hazards(log.work)
-
-
-def test_the_caller_does_not_wait_if_told_so(two_t4: None, without_waits: None) -> None:
-    side, numbers = cuda.Stream(), []
-
-    def program(log: ActivityLog) -> Any:
-        x = slow().requires_grad_()
-        side.wait_stream(cuda.current_stream())
-        with cuda.stream(side):
-            out = (x @ slow()).sum()
-        cuda.current_stream().wait_stream(side)
-        out.backward()
-        numbers[:] = [number_of(x.grad)]
-        return x, x.grad * 2
-
-    found = _found(program)
-    assert set(numbers) <= {h.memory for h in found}
-
-
-@pytest.mark.parametrize("waits", [True, False], ids=["with waits", "without the engine's"])
-def test_training_and_its_trace(
-    real_time: None, two_t4: None, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the devices logged, and the file of the training that was profiled, say the same."""
-    monkeypatch.setattr(accelerator, "drops_waits", not waits)
-    with profile(record_shapes=True) as prof:
-        logged = _training()
     prof.export_chrome_trace(tmp_path / "trace.json")
-    exported = hazards(from_trace(json.loads((tmp_path / "trace.json").read_text("utf-8"))))
-    if waits:
-        assert logged == exported == []
-    else:
-        assert logged
-        assert "read after write" in {h.kind for h in exported}
+    exported = from_trace(json.loads((tmp_path / "trace.json").read_text("utf-8")))
+    logged = [w for w in log.work if w.kind != "cuda_sync"]
+    assert hazards(logged) == hazards(exported) == []
+    touched = [[(w.name, w.reads, w.writes) for w in each] for each in (logged, exported)]
+    assert touched[0] == touched[1]
+    assert any(w.reads for w in exported)
