@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 import tidy.runtime as torch
 from tidy.runtime.core.storage import storage_of
 from tidy.runtime.modelled.activity import ActivityLog, DeviceWork, add_log, remove_log
@@ -39,18 +37,6 @@ def kernels(log: ActivityLog, part: str = "") -> list[DeviceWork]:
 def place_of(work: DeviceWork) -> tuple[int, int]:
     """Its device and its stream."""
     return work.device, work.stream
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    """Fail unless arrays, numbers, or lists of them and of None are equal to the last bit."""
-    if isinstance(found, list):
-        assert len(found) == len(expected)
-        for ours, theirs in zip(found, expected, strict=True):
-            assert_same(ours, theirs)
-    elif found is None or expected is None:
-        assert found is expected
-    else:
-        np.testing.assert_array_equal(found, expected)
 
 
 def slow(device: str = "cuda", size: int = 384) -> Any:

@@ -14,9 +14,10 @@ import tidy.runtime as torch
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
+from ..runtime.answers import identical
 from ..runtime.tables import calls
 from .hazards import hazards
-from .recording import assert_same, kernels, recording, slow
+from .recording import kernels, recording, slow
 
 pytestmark = pytest.mark.usefixtures("t4")
 nn, F = torch.nn, torch.nn.functional
@@ -146,7 +147,7 @@ def test_a_training_step(step: str) -> None:
     code, shape = step.split(" of ")
     names = {"torch": torch, "nn": nn, "F": F, "in_place_on_views": _in_place_on_views}
     replayed, one_by_one = _steps(lambda: eval(code, names), eval(shape))  # noqa: S307
-    assert_same(replayed, one_by_one)
+    identical(replayed, one_by_one)
 
 
 def test_a_whole_step_with_an_optimizer() -> None:
@@ -185,7 +186,7 @@ def test_a_whole_step_with_an_optimizer() -> None:
                 graph.replay()
         return [_numpy(p) for p in model.parameters()]
 
-    assert_same(train(True), train(False))
+    identical(train(True), train(False))
 
 
 def test_a_capture_changes_nothing_and_replays_accumulate() -> None:

@@ -18,7 +18,7 @@ from ..runtime.samples import arrays, evaluate
 from ..runtime.test_ops import SAMPLES
 
 
-class _On:
+class On:
     """`torch`, with what it makes on a device."""
 
     def __init__(self, device: str) -> None:
@@ -34,7 +34,7 @@ def _step(sample: Any, device: str) -> list[Any]:
     """The value and the gradients."""
     tensors = [rt.tensor(a).to(device).requires_grad_() for a in arrays(sample)]
     rt.manual_seed(0)
-    out = evaluate(_On(device), sample, tensors)
+    out = evaluate(On(device), sample, tensors)
     if out.requires_grad:
         (out.abs() if out.is_complex() else out).sum().backward()
     return [out, *[t.grad for t in tensors]]
@@ -82,6 +82,6 @@ NOT_THERE = {
 def test_what_pytorch_is_asked(group: Group) -> None:
     """Scripts of the engine, searches, averages and derivatives, where tensors are made there."""
     cuda.configure("a100")
-    found = group.differences(group.answers(_On("cuda")), group.answers(_On("cpu")))
+    found = group.differences(group.answers(On("cuda")), group.answers(On("cpu")))
     assert found.keys() == NOT_THERE & group.questions.keys()
     gc.collect()  # what a script has caught holds its frames

@@ -20,8 +20,9 @@ from tidy.runtime import cuda
 from tidy.runtime.modelled.modelled_accelerator import accelerator
 
 from ..environment import SOAK
+from ..runtime.answers import identical
 from .hazards import hazards
-from .recording import assert_same, recording
+from .recording import recording
 
 UNARY: dict[str, Callable[[Any], Any]] = {
     "sin": lambda x: x.sin(), "relu": lambda x: x.relu(), "scale": lambda x: x * 0.75,
@@ -155,11 +156,11 @@ def _check(steps: list[Step], devices: int, size: int) -> None:
     on_cpu = _values(steps, OnOne("cpu"), size)
     try:
         cuda.configure("t4", devices)
-        assert_same(_values(steps, OnOne("cuda"), size), on_cpu)
+        identical(_values(steps, OnOne("cuda"), size), on_cpu)
         with recording() as log:
             found = _values(steps, OnStreams(devices), size)
         assert hazards(log.work) == []
-        assert_same(found, on_cpu)
+        identical(found, on_cpu)
     finally:
         cuda.configure(None)
 

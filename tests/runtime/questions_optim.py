@@ -60,20 +60,20 @@ def gradients(steps=STEPS):
     return [[rng.standard_normal(s) for s in SHAPES] for _ in range(steps)]
 
 
-def start(t, name, options):
+def start(t, name, options, dtype="float64"):
     rng = np.random.default_rng(0)
     values = [rng.standard_normal(s) for s in SHAPES]
-    params = [t.tensor(v, dtype=t.float64).requires_grad_() for v in values]
+    params = [t.tensor(v, dtype=getattr(t, dtype)).requires_grad_() for v in values]
     return params, getattr(t.optim, name)(params, **options)
 
 
 def give(t, params, grads):
     for p, g in zip(params, grads, strict=True):
-        p.grad = t.tensor(g, dtype=t.float64)
+        p.grad = t.tensor(g, dtype=p.dtype)
 
 
-def trained(t, name, options, steps=STEPS):
-    params, optimizer = start(t, name, options)
+def trained(t, name, options, steps=STEPS, dtype="float64"):
+    params, optimizer = start(t, name, options, dtype)
     for grads in gradients(steps):
         give(t, params, grads)
         optimizer.step()
@@ -82,6 +82,13 @@ def trained(t, name, options, steps=STEPS):
 
 def arrays(tensors):
     return [t.numpy(force=True) for t in tensors]
+
+
+def numbers(t, name, options, steps=6, dtype="float32"):
+    """Parameters and states, by name, after some steps."""
+    params, optimizer = trained(t, name, options, steps, dtype)
+    states = optimizer.state_dict()["state"].values()
+    return params, [[[key, state[key]] for key in sorted(state)] for state in states]
 
 
 def tolerance(question):

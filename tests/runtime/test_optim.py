@@ -4,7 +4,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 import tidy.runtime as rt
@@ -13,8 +12,9 @@ from tidy.runtime.observe import autocast as amp
 from tidy.runtime.observe.arrangement import active
 from tidy.runtime.observe.callbacks import add_callback
 
+from .answers import close, identical
 from .observed import names_in
-from .questions_optim import CASES, FUSED
+from .questions_optim import CASES, FUSED, numbers
 
 
 def leaf(*values):
@@ -103,61 +103,34 @@ def test_a_scaler_on_a_device() -> None:
 each_case = pytest.mark.parametrize(
     ("name", "options"), [(name, options) for name in FUSED for options in CASES[name]], ids=str
 )
-_SHAPES = [(3, 2), (4,), (), (0,)]
+_PARAMS = [(1, 32), (0, 32), (1, 64)]  # elements, bits
 _OPERATOR = {
     "SGD": "aten::_fused_sgd_", "Adam": "aten::_fused_adam_", "AdamW": "aten::_fused_adamw_",
     "Adagrad": "aten::_fused_adagrad_",
 }  # fmt: skip
 
 
-def trained(name, options, dtype="float32", torch=rt, **how):
-    """Parameters and optimizer after some steps along random gradients."""
-    rng = np.random.default_rng(0)
-    made = [torch.tensor(rng.standard_normal(s), dtype=getattr(torch, dtype)) for s in _SHAPES]
-    params = [p.requires_grad_() for p in made]
-    optimizer = getattr(torch.optim, name)(params, **options, **how)
-    for _ in range(6):
-        for p in params:
-            p.grad = torch.tensor(rng.standard_normal(p.shape), dtype=p.dtype)
-        optimizer.step()
-    return params, optimizer
-
-
-def assert_same(ours, theirs):
-    (params, optimizer), (others, other) = ours, theirs
-    for p, q in zip(params, others, strict=True):
-        assert p.dtype == q.dtype
-        np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
-    a, b = optimizer.state_dict()["state"], other.state_dict()["state"]
-    assert a.keys() == b.keys()
-    for number, state in b.items():
-        assert a[number].keys() == state.keys()
-        for key, value in state.items():
-            np.testing.assert_array_equal(a[number][key].numpy(), value.numpy())
-
-
 @each_case
 def test_numbers_of_the_single_tensor_form(name, options):
-    fused = trained(name, options, fused=True)
-    assert_same(fused, trained(name, options, foreach=False))
+    fused, single = {**options, "fused": True}, {**options, "foreach": False}
+    identical(numbers(rt, name, fused), wanted := numbers(rt, name, single))
     with add_callback(lambda _: None):  # under an observer operators run one by one
-        assert_same(trained(name, options, fused=True), fused)
+        identical(numbers(rt, name, fused), wanted)
 
 
 @pytest.mark.oracle
 @each_case
 def test_16_bits_are_rounded_once_a_step_as_in_pytorch(name, options):
     torch = pytest.importorskip("torch")
-    ours, _ = trained(name, options, "float16", fused=True)
-    theirs, _ = trained(name, options, "float16", torch=torch, fused=True)
+    options = {**options, "fused": True}
+    ours, theirs = (numbers(t, name, options, dtype="float16")[0] for t in (rt, torch))
     for p, q in zip(ours, theirs, strict=True):
-        assert p.dtype == rt.float16
-        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=2**-9, atol=2**-11)
+        close(p.numpy(force=True), q.numpy(force=True), rtol=2**-9, atol=2**-11)
 
 
 @pytest.mark.parametrize("name", FUSED)
 def test_one_operator_for_each_dtype(name):
-    params = [rt.ones(1, dtype=dtype) for dtype in (rt.float32, rt.float32, rt.float64)]
+    params = [rt.ones(n, dtype=getattr(rt, f"float{bits}")) for n, bits in _PARAMS]
     optimizer = getattr(optim, name)([p.requires_grad_() for p in params], fused=True)
     for p in params:
         p.grad = rt.ones_like(p)
