@@ -62,15 +62,6 @@ ODD = {
 }
 
 
-def ending(t, call):
-    """The class of the error, or nothing."""
-    try:
-        call(t)
-    except Exception as error:
-        return type(error).__name__
-    return "nothing"
-
-
 DTYPES = ("float32", "float64", "int64")
 PAIRS = {
     f"{first} {second} {shape}": (first, second, shape)

@@ -16,7 +16,6 @@ PAIRS = calls("""
 add_(y, alpha=2); sub_(y, alpha=2); index_add_(0, i, y); copy_(y); index_put_((i,), y)
 __setitem__((slice(None), 1), y[:, 0])
 """)
-UNARY = "abs neg exp sqrt sigmoid tanh"
 IN_PLACE = [
     *[S(f"inplace(x * 1, lambda t: t.{c})") for c in PLAIN],
     *[S(f"inplace(x * 1, lambda t: t.{c})", lo=0.3) for c in POSITIVE],

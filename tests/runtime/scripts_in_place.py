@@ -8,15 +8,6 @@ from .scripts import error, leaf
 from .scripts_of_functions import function_of
 
 
-def inplace_on_non_leaf(torch):
-    x = leaf(torch, 1.0, 2.0)
-    y = x * 2
-    y.mul_(x)
-    y += 1
-    y.sum().backward()
-    return x.grad.tolist(), y.grad_fn.name()
-
-
 def inplace_on_view(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 2
@@ -178,13 +169,15 @@ def threads(torch):
 
 
 def sequence_numbers(torch):
-    x = leaf(torch, 1.0)
+    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
     a = x * 2
-    b = a + 1
+    b, d = a + 1, x * 3
     c, order = b.exp(), []
-    for name, t in (("a", a), ("b", b), ("c", c)):
+    for name, t in (("a", a), ("b", b), ("c", c), ("d", d)):
         t.register_hook(lambda g, name=name: order.append(name))
-    (c + a).sum().backward()
+    for name, t in (("x", x), ("w", w)):
+        t.register_post_accumulate_grad_hook(lambda t, name=name: order.append(name))
+    (c + a + d * w).sum().backward()
     return order
 
 

@@ -213,7 +213,11 @@ def saved_tensors_written_to(torch):
     plain = torch.ones(2, dtype=torch.float64)
     y = x * plain
     plain.add_(1)
-    return results, error(y.sum().backward, "version 1; expected version 0")
+    h = x * 1
+    kept = h.sigmoid()
+    h.add_(1)  # sigmoid keeps its result, not its input
+    kept.sum().backward()
+    return results, error(y.sum().backward, "version 1; expected version 0"), x.grad.tolist()
 
 
 def writes_to_views_that_are_freed(torch):

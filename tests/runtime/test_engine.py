@@ -229,16 +229,6 @@ def test_an_error_after_the_change_names_its_node():
     assert vars(caught.value)["_tidy_node"] == "MulBackward0"
 
 
-def test_nodes_run_in_the_order_of_their_numbers():
-    order, x = [], rt.tensor([1.0], requires_grad=True)
-    first = Calls.apply(x, lambda: order.append("first"))
-    second = Calls.apply(x, lambda: order.append("second"))
-    third = Calls.apply(first, lambda: order.append("third"))
-    x.register_post_accumulate_grad_hook(lambda leaf: order.append("leaf"))
-    (third + second).sum().backward()
-    assert order == ["third", "second", "first", "leaf"]
-
-
 def test_a_gradient_somebody_holds_is_not_changed():
     w = rt.zeros(3, 1, requires_grad=True)
     given = SparseTensor(np.array([[1, 1]]), np.ones((2, 1), "float32"), (3, 1))

@@ -104,14 +104,6 @@ def test_callbacks_and_modes_beside_an_interposer():
     found.names.remove("backward")
     assert sorted(found.names) == sorted(nodes)
     assert {"mine", "aten::mul", "MulBackward0", "torch::autograd::AccumulateGrad"} <= set(nodes)
-    found = Listener()
-    x, weight = rt.ones(4, 3), rt.ones(2, 3, requires_grad=True)
-    bias = rt.zeros(2, requires_grad=True)
-    out = rt.nn.functional.linear(x, weight, bias).sum()
-    with listening(found):
-        out.backward()
-    after = found.names[found.names.index("AddmmBackward0") + 1 :]
-    assert after[:3] == ["aten::fill_", "aten::sum", "aten::view"]  # by their ends
 
 
 def test_interposers_see_all_and_failures_too():
