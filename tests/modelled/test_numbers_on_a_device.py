@@ -14,7 +14,7 @@ import tidy.runtime as rt
 from tidy.runtime import cuda
 
 from ..runtime.questions import GROUPS, Group
-from ..runtime.samples import arrays, evaluate
+from ..runtime.samples import step
 from ..runtime.test_ops import SAMPLES
 
 
@@ -30,16 +30,6 @@ class On:
         return partial(found, device=self._device) if makes else found
 
 
-def _step(sample: Any, device: str) -> list[Any]:
-    """The value and the gradients."""
-    tensors = [rt.tensor(a).to(device).requires_grad_() for a in arrays(sample)]
-    rt.manual_seed(0)
-    out = evaluate(On(device), sample, tensors)
-    if out.requires_grad:
-        (out.abs() if out.is_complex() else out).sum().backward()
-    return [out, *[t.grad for t in tensors]]
-
-
 ON_DEVICE = [s for s in SAMPLES if ".cpu()" not in s.code and "type_as" not in s.code]
 
 
@@ -48,9 +38,9 @@ ON_DEVICE = [s for s in SAMPLES if ".cpu()" not in s.code and "type_as" not in s
 def test_each_operator(sample: Any) -> None:
     if cuda.is_available():
         cuda.configure(None)
-    alone = _step(sample, "cpu")
+    alone = step(rt, sample)
     cuda.configure("a100")
-    there = _step(sample, "cuda")
+    there = step(On("cuda"), sample)
     for a, b in zip(alone, there, strict=True):
         assert (a is None) == (b is None)
         if a is not None:

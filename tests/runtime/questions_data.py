@@ -125,21 +125,30 @@ class Custom(Exception):
     pass
 
 
-FAILURES = [ValueError("it"), KeyError("k"), Custom("c"), OSError(2, "x")]
+class TwoArguments(Exception):
+    def __init__(self, first, second):
+        super().__init__(first, second)
+
+
+FAILURES = [ValueError("it"), KeyError("k"), Custom("c"), OSError(2, "x"), TwoArguments(1, 2)]
 
 
 def failed(torch, error):
     """How a worker's error is told, and what comes after it."""
 
     def fail(samples):
-        raise error
+        if samples == [1]:
+            raise error
+        return samples
 
-    iterator = iter(torch.utils.data.DataLoader([1], num_workers=1, collate_fn=fail))
+    iterator = iter(torch.utils.data.DataLoader([0, 1, 2, 3], num_workers=2, collate_fn=fail))
+    first = next(iterator)
     try:
         next(iterator)
-    except type(error) as caught:
+    except (type(error), RuntimeError) as caught:
         lines = str(caught).splitlines()
-        return [lines[:2], lines[-1], list(iterator)]
+        where = any(line.endswith(" in fail") for line in lines)
+        return [first, type(caught).__name__, lines[:2], where, lines[-1], list(iterator)]
 
 
 def informed(torch, dataset):

@@ -256,6 +256,16 @@ def evaluate(torch, sample, tensors):
     return eval(sample.code, names)  # noqa: S307
 
 
+def step(torch, sample, create_graph=False):
+    """The value and the gradients, of a backward that records no graph unless it is asked to."""
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays(sample)]
+    torch.manual_seed(0)
+    out = evaluate(torch, sample, tensors)
+    if out.requires_grad:
+        (out.abs() if out.is_complex() else out).sum().backward(create_graph=create_graph)
+    return [out, *[t.grad for t in tensors]]
+
+
 def run(torch, sample):
     """Value, gradients and second gradients as arrays."""
     tensors = [torch.tensor(a, requires_grad=True) for a in arrays(sample)]

@@ -39,18 +39,13 @@ class Eventful(Numbers):
         return key
 
 
-class TwoArguments(Exception):
-    def __init__(self, first, second):
-        super().__init__(first, second)
-
-
 def fail(error):
     raise error
 
 
 EVENTS = {
-    "key_error": lambda: fail(KeyError("missing")), "odd_error": lambda: fail(TwoArguments(1, 2)),
-    "exit": lambda: os._exit(7), "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "key_error": lambda: fail(KeyError("missing")), "exit": lambda: os._exit(7),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "sleep": lambda: time.sleep(60), "doze": lambda: time.sleep(0.2),
 }  # fmt: skip
 
@@ -118,18 +113,6 @@ def test_other_start_methods(method, tmp_path):
     assert (done.stdout.strip(), done.stderr) == (b"[[0, 1], [2, 3], [4]]", b"")
 
 
-def test_an_error_has_its_class_and_the_worker_s_traceback():
-    iterator = iter(DataLoader(Eventful(6, key_error=1), 1, num_workers=2))
-    assert next(iterator).tolist() == [0]
-    with pytest.raises(KeyError) as caught:
-        next(iterator)
-    text = str(caught.value)
-    assert text.startswith("Caught KeyError in DataLoader worker process 1.\nOriginal Traceback")
-    assert "in __getitem__\n" in text
-    assert "KeyError: 'missing'" in text
-    assert [batch.tolist() for batch in iterator] == [[2], [3], [4], [5]]
-
-
 def test_an_error_leaves_no_workers_to_the_collector():
     gc.disable()
     try:
@@ -151,10 +134,6 @@ class OnlyHere:
 
 # What a loader with one worker is made with, the error, and its words.
 ERRORS = {
-    "of two arguments": (
-        *(Eventful(odd_error=0), {}),
-        *(RuntimeError, "Caught TwoArguments in DataLoader worker process 0"),
-    ),
     "of a local class": (
         *([1], {"collate_fn": lambda _: fail(type("Local", (Exception,), {})("here"))}),
         *(RuntimeError, "Caught Local in DataLoader"),

@@ -12,7 +12,7 @@ from tidy.runtime.observe.arrangement import add_interposer, remove_interposer
 from tidy.runtime.observe.callbacks import add_callback
 
 from .observed import names_in
-from .samples import arrays, evaluate
+from .samples import step
 from .test_ops import SAMPLES, ids
 
 
@@ -59,16 +59,6 @@ def listening(*listeners):
             remove_interposer(each)
 
 
-def _step(sample, create_graph=False):
-    """The value and the gradients, of a backward that records no graph unless it is asked to."""
-    tensors = [rt.tensor(a, requires_grad=True) for a in arrays(sample)]
-    rt.manual_seed(0)
-    out = evaluate(rt, sample, tensors)
-    if out.requires_grad:
-        (out.abs() if out.is_complex() else out).sum().backward(create_graph=create_graph)
-    return [out, *[t.grad for t in tensors]]
-
-
 def _numbers(found):
     return [None if t is None else t.numpy(force=True) for t in found]
 
@@ -77,9 +67,9 @@ def _numbers(found):
 @pytest.mark.parametrize("sample", SAMPLES, ids=ids)
 def test_the_same_gradients(sample):
     """Also where backward records a graph, as it does for those compared with PyTorch's."""
-    alone, recorded, found = _step(sample), _step(sample, create_graph=True), Listener()
+    alone, recorded, found = step(rt, sample), step(rt, sample, True), Listener()
     with listening(found):
-        watched = _step(sample)
+        watched = step(rt, sample)
     for a, b, c in zip(*map(_numbers, (alone, recorded, watched)), strict=True):
         assert (a is None) == (b is None) == (c is None)
         if a is not None:
