@@ -87,6 +87,8 @@ BatchSampler(range(7), 3, 1); list(SequentialSampler('abc')); iter(Sampler())
 [len(s) for s in random_split(range(10), [.33, .33, .34])]
 [len(s) for s in random_split(range(2), [.4, .4, .2])]; random_split(range(10), [1.5, -.5])
 random_split(range(10), [2, 3]); [len(s) for s in random_split(range(1), [1])]; ConcatDataset([])
+ConcatDataset([[0, 1], [2]])[-3]; ConcatDataset([[0], [1]])[-3]
+[*(TensorDataset(torch.arange(3)) + TensorDataset(torch.arange(2)))]
 ConcatDataset([IterableDataset()]); Dataset()[0]; iter(IterableDataset())
 list(DataLoader(IterableDataset())); get_worker_info(); TensorDataset(torch.ones(2), torch.ones(3))
 """)

@@ -266,31 +266,20 @@ def step(torch, sample, create_graph=False):
     return [out, *[t.grad for t in tensors]]
 
 
-def run(torch, sample):
-    """Value, gradients and second gradients as arrays."""
-    tensors = [torch.tensor(a, requires_grad=True) for a in arrays(sample)]
+def run(torch, sample, imaginary=False):
+    """Value, gradients and second gradients as arrays, of real inputs or of complex ones."""
+    stream, given = np.random.default_rng(9), arrays(sample)
+    if imaginary:
+        given = [a + 1j * stream.uniform(sample.lo, sample.hi, a.shape) for a in given]
+    tensors = [torch.tensor(a, requires_grad=True) for a in given]
     out = evaluate(torch, sample, tensors)
-    weight = torch.tensor(np.cos(np.arange(out.numel())).reshape(tuple(out.shape)))
+    phases = np.arange(out.numel()).reshape(tuple(out.shape))
+    total = out * torch.tensor(np.exp(1j * phases) if imaginary else np.cos(phases))
+    total = (total.real if imaginary else total).sum()
     more = {"materialize_grads": True}
-    grads = torch.autograd.grad((out * weight).sum(), tensors, create_graph=True, **more)
-    results, total = [out, *grads], sum((g * g).sum() for g in grads)
-    if sample.twice and total.requires_grad:
-        results += torch.autograd.grad(total, tensors, **more)
-    return [result.numpy(force=True) for result in results]
-
-
-def run_complex(torch, sample):
-    """The same on complex inputs."""
-    stream = np.random.default_rng(9)
-    tensors = [
-        torch.tensor(a + 1j * stream.uniform(sample.lo, sample.hi, a.shape), requires_grad=True)
-        for a in arrays(sample)
-    ]
-    out = evaluate(torch, sample, tensors)
-    weight = torch.tensor(np.exp(1j * np.arange(out.numel())).reshape(tuple(out.shape)))
-    more = {"materialize_grads": True}
-    grads = torch.autograd.grad((out * weight).real.sum(), tensors, create_graph=True, **more)
-    results, length = [out, *grads], sum((g * g.conj()).real.sum() for g in grads)
+    grads = torch.autograd.grad(total, tensors, create_graph=True, **more)
+    length = sum((g * g.conj()).real.sum() if imaginary else (g * g).sum() for g in grads)
+    results = [out, *grads]
     if sample.twice and length.requires_grad:
         results += torch.autograd.grad(length, tensors, **more)
-    return [result.detach().resolve_conj().numpy() for result in results]
+    return [result.numpy(force=True) for result in results]
