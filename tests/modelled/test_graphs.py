@@ -77,46 +77,55 @@ def test_a_replay_is_one_launch() -> None:
 
 
 def _steps(make: Callable[[], Any], shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-    """Outputs and gradients of three batches: replayed, and one by one."""
+    """Outputs, gradients and weights of three batches: replayed, and one by one.
+
+    As torch.cuda.CUDAGraph's documentation has it: a step runs on a side stream, then one is
+    captured, the optimizer's included; weights begin as they were.
+    """
     torch.manual_seed(0)
     model, params = make(), []
     if isinstance(model, nn.Module):
         model.to("cuda")
         params = list(model.parameters())
+    optimizer = torch.optim.SGD(params, lr=0.1) if params else None
+    start = [p.detach().clone() for p in params]
+    batches = [torch.randn(*shape).cuda() for _ in range(3)]
+    x, side, graph = batches[0].clone().requires_grad_(), cuda.Stream(), cuda.CUDAGraph()
 
-    def step(x: Any) -> Any:
+    def step() -> Any:
+        for p in (x, *params):
+            p.grad = None
         out = model(x)
         out.square().sum().backward()
+        if optimizer is not None:
+            optimizer.step()
         return out
 
-    batches = [torch.randn(*shape) for _ in range(3)]
-    one_by_one = []
-    for batch in batches:
-        x = batch.cuda().requires_grad_()
-        for p in params:
-            p.grad = None
-        out = step(x)
-        one_by_one.append([_numpy(out), *(_numpy(p.grad) for p in (x, *params))])
-    del out
-
-    x, side = batches[0].cuda().requires_grad_(), cuda.Stream()
-    side.wait_stream(cuda.current_stream())
-    gc.collect()
-    with cuda.stream(side):
-        step(x)
-    cuda.current_stream().wait_stream(side)
-    for p in (x, *params):
-        p.grad = None
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        out = step(x)
-    replayed = []
-    for batch in batches:
+    def begin_again() -> None:
         with torch.no_grad():
-            x.copy_(batch)
-        graph.replay()
-        replayed.append([_numpy(out), *(_numpy(p.grad) for p in (x, *params))])
-    return replayed, one_by_one
+            for p, old in zip(params, start, strict=True):
+                p.copy_(old)
+
+    def with_each_batch(run: Callable[[], Any]) -> list[Any]:
+        found = []
+        for batch in batches:
+            with torch.no_grad():
+                x.copy_(batch)
+            out = run()
+            found.append([_numpy(t) for t in (out, x.grad, *params, *(p.grad for p in params))])
+        begin_again()
+        return found
+
+    one_by_one = with_each_batch(step)
+    gc.collect()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        step()
+    cuda.current_stream().wait_stream(side)
+    begin_again()
+    with cuda.graph(graph):
+        out = step()
+    return with_each_batch(lambda: graph.replay() or out), one_by_one
 
 
 def _in_place_on_views(x: Any) -> Any:
@@ -140,53 +149,13 @@ lambda x: x.masked_fill(x > 0, 0.5) of (4, 6)
 """)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_training_step(step: str) -> None:
-    """Forward and backward, with gradients in static tensors."""
+    """Forward, backward and optimizer, with gradients in static tensors."""
     code, shape = step.split(" of ")
     names = {"torch": torch, "nn": nn, "F": F, "in_place_on_views": _in_place_on_views}
     replayed, one_by_one = _steps(lambda: eval(code, names), eval(shape))  # noqa: S307
     identical(replayed, one_by_one)
-
-
-def test_a_whole_step_with_an_optimizer() -> None:
-    """As torch.cuda.CUDAGraph's documentation has it, but for the loss."""
-
-    def train(captured: bool) -> list[Any]:
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1)).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        batches, x = [torch.randn(4, 6).cuda() for _ in range(4)], torch.zeros(4, 6).cuda()
-
-        def step() -> None:
-            optimizer.zero_grad(set_to_none=True)
-            model(x).square().mean().backward()
-            optimizer.step()
-
-        graph, side = cuda.CUDAGraph(), cuda.Stream()
-        if captured:
-            x.copy_(batches[0])
-            side.wait_stream(cuda.current_stream())
-            before = [p.detach().clone() for p in model.parameters()]
-            with cuda.stream(side):
-                step()
-            cuda.current_stream().wait_stream(side)
-            with torch.no_grad():
-                for p, old in zip(model.parameters(), before, strict=True):
-                    p.copy_(old)
-            optimizer.zero_grad(set_to_none=True)
-            with cuda.graph(graph):
-                step()
-        for batch in batches:
-            x.copy_(batch)
-            if not captured:
-                step()
-            else:
-                graph.replay()
-        return [_numpy(p) for p in model.parameters()]
-
-    identical(train(True), train(False))
 
 
 def test_a_capture_changes_nothing_and_replays_accumulate() -> None:
