@@ -13,9 +13,9 @@ import warnings
 
 import numpy as np
 
+from . import samples_exact_tensors as of_tensors
 from .samples_exact_composed import COMPOSED, DATABASE, ODD_INPUTS
 from .samples_exact_layers import DISTRIBUTIONS, IMAGES, LOSSES, WINDOWS
-from .samples_exact_tensors import ARGUMENTS, MEMORY, NAMES, PRINTED, SPECTRUM, TENSORS, VALUES
 from .tables import calls
 
 CONSTRUCTED = calls("""
@@ -61,7 +61,8 @@ put(x, [slice(None), 1], 5.0); put(x, i, y[i]); put(x, (0, [1, 2]), y[0, :2]); p
 put(x, (slice(None), i), 3); put(T, b, T[b] * 2); put(T, (b, 0), 4.0); put(f, b, x[b])
 put(k, b, 2.9); put(x, None, 3.0); put(x, ..., y); put(x, (), y); put(x, [], 3.0); x[2]; x[0, 0, 0]
 x[torch.tensor([5])]; x[x]; x['a']; x[{}]; x[u[:1]]; x[b[:1]]; x[1.0]; put(x, b, y); put(x, 0, T)
-put(x, [0, 1, 0], y)
+put(x, [0, 1, 0], y); put(k, k > 0, torch.tensor(2)), put(k, k > 0, torch.tensor([2.7]))
+put(k, k > 0, torch.ones(9))
 """)
 LAID_OUT = calls("""
 P.softmax(1), P.softmax(0), P.softmax(-1).view(-1); P.log_softmax(1), P.log_softmax(2)
@@ -93,11 +94,13 @@ f.half().expand(4, 2, 3) + f.half()[:, :1].expand(2, 3), f.half()[:1].expand(2, 
 P.nan_to_num(), P.sgn(), P.neg(), -P, P.square(), P.rsqrt(), P.logical_not(), P.isnan()
 F.one_hot(k.T + 4), torch.nonzero(b.T), torch.nonzero(b.T, as_tuple=True)
 """)
-GROUPS = {"constructed": CONSTRUCTED, "indexed": INDEXED, "laid_out": LAID_OUT, "values": VALUES}
-GROUPS |= {"printed": PRINTED, "arguments": ARGUMENTS, "names": NAMES, "tensors": TENSORS}
+GROUPS = {"constructed": CONSTRUCTED, "indexed": INDEXED, "laid_out": LAID_OUT}
+GROUPS |= {"values": of_tensors.VALUES, "printed": of_tensors.PRINTED}
+GROUPS |= {"arguments": of_tensors.ARGUMENTS, "names": of_tensors.NAMES}
+GROUPS |= {"tensors": of_tensors.TENSORS, "spectrum": of_tensors.SPECTRUM}
+GROUPS |= {"memory": of_tensors.MEMORY, "numbers": of_tensors.NUMBERS}
 GROUPS |= {"distributions": DISTRIBUTIONS, "images": IMAGES, "losses": LOSSES, "windows": WINDOWS}
-GROUPS |= {"database": DATABASE, "composed": COMPOSED, "spectrum": SPECTRUM}
-GROUPS |= {"odd_inputs": ODD_INPUTS, "memory": MEMORY}
+GROUPS |= {"database": DATABASE, "composed": COMPOSED, "odd_inputs": ODD_INPUTS}
 
 
 def put(value, place, new):
@@ -126,7 +129,8 @@ def names(torch):
     volume = torch.arange(384.0).reshape(2, 3, 4, 4, 4).double().sin()
     found["image"] = image.contiguous(memory_format=torch.channels_last)
     found["volume"] = volume.contiguous(memory_format=torch.channels_last_3d)
-    found["g"] = torch.arange(4.0)
+    found["g"], found["B"] = torch.arange(4.0), torch.tensor([3, 255], dtype=torch.uint8)
+    found["S"] = torch.tensor([3, -5], dtype=torch.int8)
     modules = {"np": np, "math": math, "pickle": pickle, "io": io, "contextlib": contextlib}
     found |= modules | {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "put": put}
     return found | {"D": torch.distributions}

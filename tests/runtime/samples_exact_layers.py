@@ -116,6 +116,7 @@ D.Normal(x, -1.0); D.Categorical(x); D.Categorical(x.exp(), x); D.Categorical(z)
 D.Bernoulli(x.abs() + 2); D.Normal(0.0, 1.0).log_prob(n)
 D.Categorical(logits=x).log_prob(torch.tensor([3, 0])); D.Uniform(x, x)
 D.Uniform(0.0, 1.0).log_prob(x); D.Beta(x, y)
+D.Laplace(0.0, 1.0).log_prob(0.3); D.Laplace(0.0, 1.0).log_prob(n); D.Laplace(0.0, 1.0).cdf(0.3); D.Laplace(0.0, 1.0).cdf(n)
 [d.sample((4,)).shape for d in (D.Normal(x, 1.0), D.Uniform(x, x + 1), D.Categorical(logits=x), D.Bernoulli(logits=x), D.Beta(x.exp(), y.exp()), D.Gamma(x.exp(), 1.0), D.MultivariateNormal(v, torch.eye(3).double()), D.Independent(D.Normal(x, 1.0), 1), D.Dirichlet(x.exp()), D.Laplace(x, 1.0))]
 [d.sample().dtype for d in (D.Normal(x, 1.0), D.Categorical(logits=x), D.Bernoulli(0.5), D.Normal(0.0, 1.0), D.Beta(1.0, 2.0))], D.Normal(x, 1.0).has_rsample, D.Categorical(logits=x).has_rsample, D.Normal(x, 1.0).batch_shape, D.Normal(x, 1.0).rsample().shape
 D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(y, y.exp())).log_prob(v[:2]), D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(y, y.exp())).mean, D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(y, y.exp())).variance, D.MixtureSameFamily(D.Categorical(logits=x), D.Normal(y, y.exp())).cdf(v[:2])

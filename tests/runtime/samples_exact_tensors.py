@@ -2,7 +2,7 @@
 edges (no dimensions, no elements, nan), where results lie in memory and what may be written there.
 
 Names in them are those of samples_exact.py; `image` and `volume` are float64 in channels_last, and
-`g` holds 0, 1, 2 and 3.
+`g` holds 0, 1, 2 and 3, `B` bytes and `S` signed ones.
 """
 
 from .tables import calls
@@ -196,6 +196,26 @@ k.mean(); x.mean(dtype=torch.int64)
 torch.atan2(torch.zeros(2), torch.tensor([0.0, -0.0])), torch.autograd.grad(torch.atan2(z - z, z - z), z)
 """)
 
+# Numbers beside tensors, also those that the dtype does not reach, and numpy's, which are Python's.
+NUMBERS = calls("""
+B / 256, B / np.int64(256), B / -3; S / 200, 200 / S, np.int64(200) / S; B / torch.tensor(300)
+torch.tensor(300) / B; torch.xlogy(B, 256), torch.xlogy(256, B[:1]); torch.atan2(B, torch.tensor(300))
+torch.tensor([2.0]) * np.longdouble(1.5); np.longdouble(1.5) * torch.tensor([2])
+torch.tensor([2.0]) < np.longdouble(1.5); torch.add(torch.tensor([2]), np.float64(1))
+torch.tensor([2]).clamp(np.float64(2.5)); torch.tensor([True]) / np.float64(2)
+torch.tensor([2]) * np.float16(1.5); torch.tensor([2.0]).half() * np.float64(1.5)
+torch.full((1,), np.float64(2)); torch.tensor([2]) * np.complex128(1j)
+B[0] * np.int64(3), np.int64(4) - B[0], 4 - B[0]; B[0] ** np.int64(2), 300 / B[0]
+torch.tensor(True) + np.int64(1); f.lerp(f * 2, np.float64(0.1))
+torch.addcmul(f, f, f, value=np.float64(0.1)), torch.addcdiv(f, f, f, value=np.float64(0.1))
+F.softplus(f, beta=np.float64(2)), F.celu(f, alpha=np.float64(2)); f.norm(np.float64(3))
+torch.linalg.vector_norm(f, np.float64(3)); F.normalize(f, p=np.float64(3))
+torch.cdist(f, f * 2, p=np.float64(3)), F.pairwise_distance(f, f * 2, p=np.float64(3))
+f.sum(np.int64(0)), f.argmax(np.int64(1)), f.std(np.int64(1), keepdim=True); f.chunk(np.int64(2))[1]
+f.detach().logsumexp(np.int64(0)); f.roll(np.int64(1), np.int64(0)); torch.movedim(f, np.int64(0), np.int64(1))
+F.max_pool1d(f, np.int64(2), np.int64(1)); F.adaptive_avg_pool1d(f, np.int64(2))
+F.conv1d(f[None], f[None, :, :2], stride=np.int64(2))
+""")
 _OF_NOTHING = "(lambda f, t: torch.autograd.grad(f(t).sum(), t))(lambda t: {}, torch.ones({}).requires_grad_())"
 _WRITTEN = calls("""
 g.add_(g); g[:2].add_(g[2:]); g[0].add_(g[0]); g[::2].add_(g[1:3]); g.fill_(g[1])

@@ -85,10 +85,3 @@ def test_no_share_of_16_bits_is_1_and_no_sample_infinite(name):
     assert (drawn.float().min(), drawn.float().max() < 1) == (0, True)
     loc = rt.zeros((), dtype=dtype)
     assert D.Laplace(loc, loc + 1).sample((200_000,)).isfinite().all()
-
-
-@pytest.mark.parametrize("value", [0.3, rt.tensor(float("nan"))])
-def test_laplace_checks_its_value(value):
-    for function in (D.Laplace(0.0, 1.0).log_prob, D.Laplace(0.0, 1.0).cdf):
-        with pytest.raises(ValueError, match="value argument"):
-            function(value)

@@ -84,16 +84,6 @@ def test_as_strided_is_of_the_whole_memory(code: str) -> None:
     assert view.as_strided((4,), (1,), 0).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("value", [torch.tensor(2), torch.tensor([2.7])])
-def test_a_mask_takes_one_number_of_any_dtype(value: Any) -> None:
-    """Several have to be of the tensor's own."""
-    x = torch.arange(3)
-    x[x > 0] = value
-    assert x.tolist() == [0, 2, 2]
-    with pytest.raises(RuntimeError):
-        x[x > 0] = torch.ones(2)
-
-
 @pytest.mark.parametrize(
     ("dtype", "written"),
     [

@@ -224,3 +224,9 @@ def test_public_names_are_pytorchs():
     homes |= {"linalg": torch.linalg, "fft": torch.fft}
     alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
     assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}
+
+
+def test_a_complex_long_double_keeps_its_imaginary_part():
+    """PyTorch drops it, and warns."""
+    found = rt.tensor([2.0]) + np.clongdouble(1.5 + 2j)
+    assert (found.dtype, found.tolist()) == (rt.complex64, [3.5 + 2j])
