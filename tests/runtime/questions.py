@@ -44,7 +44,6 @@ from . import questions_sparse as sparse
 from . import questions_training as training
 from . import questions_trees as trees
 from .answers import padded, plain, same
-from .observed import raised
 from .samples import SAMPLES, Sample
 from .samples_in_place import IN_PLACE
 from .samples_plain import PLAIN, names, seen
@@ -335,8 +334,6 @@ GROUPS = [
     Group("sparse", sparse.SPARSE, sparse.asked, _nearly(1e-12, 1e-12)),
     Group("data", data.DATA, data.outcome, _nearly(0, 0)),
     Group("foreach", foreach.EVERY, foreach.outcomes, _as_floats_may),
-    Group("foreach_odd", foreach.ODD, lambda lib, call: raised(lambda: call(lib)), _exactly),
-    Group("foreach_dtypes", foreach.PAIRS, foreach.promoted, _nearly(0, 0)),
     Group("autocast", foreach.AUTOCAST, foreach.lowers, _exactly),
     Group("trees", trees.TREES, trees.of, _exactly, trees.LISTED),
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),

@@ -53,30 +53,6 @@ def foreach(t, name, args, kind):
     return type(results).__name__, [] if results is None else list(results), changed
 
 
-ODD = {
-    "no tensors": lambda t: t._foreach_add([], 1),
-    "lists of two lengths": lambda t: t._foreach_add([t.ones(1)], [t.ones(1), t.ones(1)]),
-    "more numbers than tensors": lambda t: t._foreach_mul_([t.ones(1)], [1.0, 2.0]),
-    "a leaf": lambda t: t._foreach_mul_([t.ones(1, requires_grad=True)], 2),
-    "an integer times half": lambda t: t._foreach_mul_([t.ones(1, dtype=t.int64)], 0.5),
-}
-
-
-DTYPES = ("float32", "float64", "int64")
-PAIRS = {
-    f"{first} {second} {shape}": (first, second, shape)
-    for first in DTYPES
-    for second in DTYPES
-    for shape in ((), (2,))
-}
-
-
-def promoted(t, question):
-    first, second, shape = question
-    tensors, other = [t.tensor(np.array([1, 2], first))], t.tensor(np.full(shape, 3, second))
-    return t._foreach_mul(tensors, [other] if shape else other)
-
-
 # What autocast does to operators
 
 FLOATS = (4, 4)

@@ -200,25 +200,6 @@ def state_hooks(lib):
     yield raised(lambda: net.load_state_dict(given))
 
 
-def further_methods(lib):
-    nn = lib.nn
-    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Linear(2, 1))
-    yield str(net.type(lib.float64)[1].weight.dtype)[-7:], net.share_memory() is net
-
-
-def clipped(lib):
-    nn, utils = lib.nn, lib.nn.utils
-    net = filled(lib, nn.Linear(3, 2))
-    net(image(lib, 4, 3)).sum().backward()
-    grads = [p.grad for p in net.parameters()]
-    yield utils.get_total_norm(grads), utils.get_total_norm(grads, 1.0)
-    utils.clip_grads_with_norm_(net.parameters(), 0.5, lib.tensor(2.0))
-    yield grads
-    yield raised(
-        lambda: utils.get_total_norm([lib.tensor([float("nan")])], error_if_nonfinite=True)
-    )
-
-
 def extra_state(lib):
     """What modules save beside tensors, and how it comes back."""
 
@@ -303,17 +284,6 @@ def registration_hooks(lib):
         del each[id(note)]
     net.add_module("last", lib.nn.ReLU())
     return [sorted(seen), repr(net)]  # a norm registers its buffers earlier here
-
-
-def further_paths(lib):
-    """What is reached by attributes alone, as scripts do."""
-    data, dist = lib.utils.data, lib.distributions
-    named = [
-        data.sampler.SubsetRandomSampler, data.dataset.Subset, data.dataloader.default_collate,
-        data.distributed.DistributedSampler, dist.normal.Normal, dist.categorical.Categorical,
-        lib.nn.utils.clip_grad.clip_grad_norm_, lib.autograd.grad_mode.no_grad,
-    ]  # fmt: skip
-    return [*(each.__name__ for each in named), raised(lambda: dist.no_such)]
 
 
 SCRIPTS = [*functions_of(globals(), "(lib)"), *questions_functions.SCRIPTS]

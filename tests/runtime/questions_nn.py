@@ -275,21 +275,6 @@ def listed(x):
     return x if x is None or isinstance(x, list) else x.tolist()
 
 
-def vectors(lib):
-    net = lib.nn.Linear(2, 1)
-    lib.nn.utils.vector_to_parameters(lib.tensor([1.0, 2.0, 3.0]), net.parameters())
-    yield net.weight.tolist(), lib.nn.utils.parameters_to_vector(net.parameters()).tolist()
-    yield float(lib.nn.utils.clip_grad_norm_([], 1.0))
-
-
-def gains(lib):
-    for name in ("linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu"):
-        yield float(lib.nn.init.calculate_gain(name))
-    yield lib.nn.init.calculate_gain("leaky_relu", 0.3)
-    yield lib.nn.init._calculate_fan_in_and_fan_out(lib.ones(2, 3, 4, 5))
-    yield lib.nn.init.constant_(lib.ones(1), 4).tolist()
-
-
 def loading(lib):
     nn = lib.nn
     m = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
@@ -304,4 +289,4 @@ def loading(lib):
     yield [p.requires_grad for p in m.parameters()]
 
 
-SCRIPTS = [names_and_text, containers, setting_attributes, hooks, vectors, gains, loading]
+SCRIPTS = [names_and_text, containers, setting_attributes, hooks, loading]

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from . import samples_exact_tensors as of_tensors
+from .observed import raised
 from .samples_exact_composed import COMPOSED, DATABASE, ODD_INPUTS
 from .samples_exact_layers import DISTRIBUTIONS, IMAGES, LOSSES, WINDOWS
 from .tables import calls
@@ -133,7 +134,7 @@ def names(torch):
     found["S"] = torch.tensor([3, -5], dtype=torch.int8)
     modules = {"np": np, "math": math, "pickle": pickle, "io": io, "contextlib": contextlib}
     found |= modules | {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "put": put}
-    return found | {"D": torch.distributions}
+    return found | {"D": torch.distributions, "raised": raised}
 
 
 def described(value):

@@ -37,6 +37,7 @@ repr(torch.Size([1, 2])), repr(torch.ones(2).max(0).values), str(x.shape)
 [torch.set_printoptions(precision=2, sci_mode=False), repr(x), repr(x * 1e6), torch.set_printoptions(profile='short'), repr(torch.arange(2000.0)), torch.set_printoptions(profile='default'), repr(x * 1e6)][1::2]
 """)
 ARGUMENTS = calls("""
+[torch._foreach_mul([torch.tensor([1, 2], dtype=p)], [torch.full(s, 3, dtype=q)] if s else torch.full(s, 3, dtype=q)) for p in (torch.float32, torch.float64, torch.int64) for q in (torch.float32, torch.float64, torch.int64) for s in ((), (2,))]
 x.sum(axis=1), x.mean(axis=0, keepdims=True), x.max(axis=1), x.argmax(axis=1), x.std(axis=0), x.norm(dim=1), x.all(axis=0), torch.prod(x, axis=1)
 torch.cat([x, y], axis=1), torch.stack([x, y], axis=1), x.cumsum(axis=1), x.softmax(axis=1), x.log_softmax(axis=0), x.sort(axis=0), x.logsumexp(axis=1), x.amax(axis=1, keepdims=True)
 x.flip(dims=(0,)), x.permute(dims=(1, 0)), x.reshape(shape=(3, 2)), torch.zeros(size=(2,)), torch.ones(size=(2, 1)), x.expand(size=(4, 2, 3)), x.tile(dims=(2, 1)), torch.permute(x, dims=(1, 0))
@@ -70,6 +71,18 @@ torch.einsum('ij,jk->ik', [x, M]), torch.einsum('...i->...', x)
 """)
 
 NAMES = calls("""
+[float(nn.init.calculate_gain(name)) for name in ('linear', 'conv2d', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu')]
+nn.init.calculate_gain('leaky_relu', 0.3); nn.init._calculate_fan_in_and_fan_out(torch.ones(2, 3, 4, 5))
+nn.init.constant_(torch.ones(1), 4); nn.utils.clip_grad_norm_([], 1.0)
+(lambda m: [nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), m.parameters()), m.weight, nn.utils.parameters_to_vector(m.parameters())])(nn.Linear(2, 1))
+nn.utils.get_total_norm([x.detach(), v.detach()]), nn.utils.get_total_norm([x.detach()], 1.0)
+nn.utils.get_total_norm([n.detach()], error_if_nonfinite=True)
+(lambda p: [setattr(p, 'grad', y.detach().clone()), nn.utils.clip_grads_with_norm_([p], 0.5, torch.tensor(2.0)), p.grad])(x.detach().clone().requires_grad_())
+nn.Sequential(nn.Linear(2, 2), nn.ReLU()).type(torch.float64)[0].weight.dtype
+(lambda m: m.share_memory() is m)(nn.Linear(2, 2))
+torch.utils.data.sampler.SubsetRandomSampler.__name__, torch.utils.data.dataset.Subset.__name__, torch.utils.data.dataloader.default_collate.__name__
+torch.utils.data.distributed.DistributedSampler.__name__, D.normal.Normal.__name__, D.categorical.Categorical.__name__
+nn.utils.clip_grad.clip_grad_norm_.__name__, torch.autograd.grad_mode.no_grad.__name__; D.no_such
 torch.fft.fft2(x), torch.fft.ifft2(c), torch.fft.rfft2(x), torch.fft.irfft2(c), torch.fft.fft2(x, s=(3, 2)), torch.fft.rfft2(x, norm='ortho')
 torch.fft.fftn(T), torch.fft.ifftn(c, dim=0).contiguous(), torch.fft.rfftn(T, dim=(0, 1)).contiguous(), torch.fft.irfftn(c).contiguous(), torch.fft.fftn(T, s=(2, 2))
 torch.fft.hfft(c, 4), torch.fft.ihfft(x), torch.fft.fftshift(x), torch.fft.ifftshift(x, 1), torch.fft.fftshift(v)
@@ -196,6 +209,16 @@ k.mean(); x.mean(dtype=torch.int64)
 torch.atan2(torch.zeros(2), torch.tensor([0.0, -0.0])), torch.autograd.grad(torch.atan2(z - z, z - z), z)
 """)
 
+_REFUSED = calls("""
+x[1:].copy_(x[:-1]); x[1:].add_(x[:-1]); x[1:].add_(x[:-1], alpha=2); x[1:].mul_(x[:-1])
+x.mul_(x[0]); x[1:].lerp_(x[:-1], 0.5); x[1:].clamp_(min=x[:-1]); x[1:].addcmul_(x[:-1], x[:-1])
+x.view(2, 2).add_(x.view(2, 2).t()); x.index_add_(0, i, x[1:3]); x.scatter_(0, i, x[1:3])
+x.__setitem__(slice(1, None), x[:-1]); x.copy_(x[0]); x.__setitem__(i, x[1])
+x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0]); x[1:].add_(x.expand(4)[:3])
+x.__setitem__(slice(1, None), x.broadcast_to(4)[:3]); x[1:].add_(x.unfold(0, 3, 1)[0])
+x[:3].copy_(x.as_strided((3,), (1,), 1))
+""")
+_ORDERS = "((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1))"
 # Numbers beside tensors, also those that the dtype does not reach, and numpy's, which are Python's.
 NUMBERS = calls("""
 B / 256, B / np.int64(256), B / -3; S / 200, 200 / S, np.int64(200) / S; B / torch.tensor(300)
@@ -268,6 +291,16 @@ F.max_pool2d(torch.full((1, 1, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
 F.max_pool3d(torch.full((1, 1, 4, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
     """),
     *[f"[{code}, g]" for code in _WRITTEN],
+    # With and without a graph; the tensor stays as it was.
+    *[f"(lambda x: [raised(lambda: {code}), x])(g * 1)" for code in _REFUSED],
+    # All of the memory, neither contiguous nor transposed as a whole; a part of it is not dense.
+    *[
+        f"(lambda x: [raised(lambda: {code}) for o in {_ORDERS}])(torch.arange(8.0).view(2, 2, 2))"
+        for code in calls("""
+x.add_(x.permute(o)); x.copy_(x.permute(o)); x.addcmul_(x.permute(o), x)
+torch.neg(x.permute(o), out=x); x[:, :1].add_(x.permute(o)[:, :1]); x.permute(o).add_(x.permute(o))
+    """)
+    ],
     *[_OF_NOTHING.format(*row.split(" of ")) for row in calls("""
 F.layer_norm(t, (0,)) of 2, 0; F.layer_norm(t, (3,)) of 0, 3; F.group_norm(t, 2) of 0, 4, 3
 F.embedding(torch.tensor([1]), t) of 3, 0; F.max_pool2d(t, 2) of 0, 2, 4, 4

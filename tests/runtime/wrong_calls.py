@@ -45,6 +45,9 @@ F.cosine_similarity(x, y)
 torch.linalg.inv(x); torch.linalg.det(x); torch.linalg.inv(torch.zeros(2, 2))
 torch.linalg.cholesky(-torch.eye(2)); torch.linalg.solve(torch.eye(2), v)
 torch.linalg.norm(T, 'fro', (0, 1, 2))
+# lists of tensors
+torch._foreach_add([], 1); torch._foreach_add([x], [x, x]); torch._foreach_mul_([x], [1.0, 2.0])
+torch._foreach_mul_([g], 2); torch._foreach_mul_([k], 0.5)
 # dimensions
 x.sum(2); x.sum(-3); x.sum((0, 0)); x.mean(5); x.max(2); x.argmax(2); x.cumsum(2); x.sort(2)
 x.topk(2, 2); x.topk(9); x.softmax(2); x.transpose(0, 2); x.unsqueeze(4); x.squeeze(2)
