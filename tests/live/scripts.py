@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import runpy
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -12,7 +13,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -59,6 +60,32 @@ def run_on_runtime(script: Path) -> None:
     """The script, with tidy.runtime under the name of torch."""
     with _runtime_as_torch():
         runpy.run_path(str(script), run_name="__main__")
+
+
+@contextmanager
+def by_own_time() -> Iterator[None]:
+    """Have all of tidy see clocks that count this process's own time on a processor.
+
+    What else the machine does is not in what is recorded meanwhile; sleeping is not, either. Nor
+    are collections of what the process held before, which take longer the more tests there were.
+    """
+    began_ns = time.time_ns() - time.process_time_ns()
+    clocks = {
+        time.perf_counter_ns: time.process_time_ns,
+        time.time_ns: lambda: began_ns + time.process_time_ns(),
+    }
+    modules = [each for name, each in sys.modules.items() if name.partition(".")[0] == "tidy"]
+    with pytest.MonkeyPatch.context() as patched:
+        for module in modules:
+            for name, value in [*vars(module).items()]:
+                if isinstance(value, BuiltinFunctionType) and value in clocks:
+                    patched.setattr(module, name, clocks[value])
+        gc.collect()
+        gc.freeze()
+        try:
+            yield
+        finally:
+            gc.unfreeze()
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
 from .input_cases import INPUT_CASES
-from .scripts import run_on_runtime
+from .scripts import by_own_time, run_on_runtime
 
 _QUICK = ("loader", "fill", "bias-Conv2d")
 _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forward-again-to-log")
@@ -83,7 +83,8 @@ def test_it_names_the_line(case: Case, framework: str, tmp_path: Path) -> None:
 def test_it_names_the_line_in_one_process(case: Case, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(case.wrong, "utf-8")
-    with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
+    recorder = profile(record_shapes=True, with_stack=True, profile_memory=True)
+    with by_own_time(), recorder as prof:
         run_on_runtime(script)
     options = {case.code: on_any_machine(case.code)} if case.code in _DEPENDING else {}
     found = package.check(prof.trace, select=[case.code], savings="off", options=options).findings
