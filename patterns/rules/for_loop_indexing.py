@@ -46,6 +46,7 @@ _BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
 _OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
 _FETCH = f"{FRAME} > {frames.FETCH_ALONE} > torch/utils/data/_utils/fetch.py(49): fetch"
 _ITEM = "data.py(3): __getitem__"
+_TAKEN = under(_ITEM, "aten::select @data.py(4): __getitem__\naten::fill_\n") * 12
 _WRITES_IF = "aten::select\naten::gt\naten::is_nonzero\naten::select\naten::fill_\n"
 _FROM_A_WRITE = "aten::select @train.py(9): train\naten::copy_ @train.py(9): train\n" + (
     "aten::select @train.py(8): train\naten::gt @train.py(8): train\naten::is_nonzero\n"
@@ -182,6 +183,7 @@ class ForLoopIndexing(Pattern):
         Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
         Quiet("items", under(_FETCH, under(_ITEM, _ops("select mul")) * 12)),
         Fires("in-an-item", under(f"{_FETCH} > {_ITEM}", _ops() * 12), at="data.py:3"),
+        Fires("as-items", under(FRAME, _TAKEN, under(frames.FETCH_ALONE, _TAKEN)), at="data.py:4"),
     )
 
     def find(self, trace: Trace) -> Matches:
@@ -289,6 +291,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
         places_of = grouped(names) if found else {}
         for (location, called), walk in found.items():
             for first, last in loops.further_rounds(names, places_of, called, taken):
+                if repeats.calls[first] != repeats.calls[last - 1]:  # items of a loader
+                    continue
                 more = _walk(trace, rows[first:last], len(called), select_id, 2, walk.body)
                 if more is not None and more.location == location:
                     taken[first:last] = True

@@ -24,12 +24,14 @@ class Repeats:
         rows: by start.
         names: ids of their names; -1 for operators of an optimizer's step, and for those of a
             loader's fetch that no function of the user's calls. They also end the runs around them.
+        calls: which function's call of the user's each is in, if a loader's fetch calls it; else 0.
         runs: (first, last, period), as `loops.repeated_runs` gives them, without parted ones. In a
             fetch each is in one call of the user's: that items are alike is no loop of theirs.
     """
 
     rows: Rows
     names: NDArray[np.int64]
+    calls: NDArray[np.int64]
     runs: tuple[tuple[int, int, int], ...]
 
 
@@ -48,7 +50,7 @@ def repeated_ops(trace: Trace, track: int, longest_round: int, fewest_rounds: in
     names_in_calls = np.where(parted, -1, names + call_number * len(trace.names))
     runs = loops.repeated_runs(names_in_calls, longest_round, fewest_rounds)
     whole = (run for run in runs if (names[run[0] : run[0] + run[2]] >= 0).all())
-    return Repeats(rows, names, tuple(whole))
+    return Repeats(rows, names, call_number, tuple(whole))
 
 
 @kept

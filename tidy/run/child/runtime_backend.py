@@ -108,8 +108,14 @@ class RuntimeBackend(Backend):
         return self._per_thread.depth == 0 and not in_step
 
     def may_cut(self, at_step: bool, length: PieceLength) -> bool:
-        """Tell whether no op is under way on this thread; a cut would lose it."""
-        return not self._profiler.is_inside_operator()
+        """Tell whether no op is under way on this thread; a cut would lose it.
+
+        A loader may take its batch first, if that ends soon: what it takes after a cut is in no
+        fetch, and looks like a loop of the script's own.
+        """
+        if self._profiler.is_inside_operator():
+            return False
+        return not self._profiler.is_inside("enumerate(DataLoader)#") or length.has_waited()
 
     def now_ns(self) -> int:
         """Return the time on the clock of what is recorded: a modelled device has one of
