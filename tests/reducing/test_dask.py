@@ -164,17 +164,19 @@ def test_what_is_no_address_makes_no_client(
     assert result.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("setting", ["connect", "tcp"])
+@pytest.mark.parametrize(
+    "setting", ["comm.timeouts.connect", "comm.timeouts.tcp", "scheduler.worker-ttl"]
+)
 @pytest.mark.parametrize("option", ["--dask", "--scheduler tcp://127.0.0.1:9"])
 def test_a_setting_that_is_no_time_is_named(
     job: Path, option: str, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distributed, "Client", None)
     monkeypatch.setattr(distributed, "LocalCluster", None)
-    with dask.config.set({f"distributed.comm.timeouts.{setting}": "abc"}):
+    with dask.config.set({f"distributed.{setting}": "abc"}):
         result = tidy("report", job, *option.split())
     assert result.code == 2
-    named = f"Dask's setting distributed.comm.timeouts.{setting} is no time: 'abc'"
+    named = f"Dask's setting distributed.{setting} is no time: 'abc'"
     assert result.err == f"tidy: {option}: {named}\n"
 
 
@@ -253,6 +255,8 @@ _PARTS = {
 
 
 _SOON = {"distributed.comm.timeouts.connect": "1s"}
+# For clusters that are frozen: on a busy machine others may take as long for an answer.
+_SILENT = {"SIGSTOP": _SOON | {"distributed.scheduler.worker-ttl": "2s"}}
 
 
 @pytest.fixture
@@ -266,7 +270,7 @@ def parts(tmp_path: Path) -> Iterator[tuple[str, dict[str, list[subprocess.Popen
         changed = environment() | {"PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=changed)
         started[part].append(process)
-        while not file.exists() and process.poll() is None:
+        while process.poll() is None and not (file.exists() and file.stat().st_size):
             time.sleep(0.1)
     address: str = json.loads(file.read_text("utf-8"))["address"]
     with distributed.Client(address, set_as_default=False) as client:
@@ -277,12 +281,19 @@ def parts(tmp_path: Path) -> Iterator[tuple[str, dict[str, list[subprocess.Popen
         process.wait()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
 @pytest.mark.parametrize(
-    ("part", "why"),
-    [("scheduler", "its scheduler no longer answers"), ("worker", "it has had no worker for 1 s")],
+    ("part", "how", "why"),
+    [
+        ("scheduler", "SIGKILL", "its scheduler no longer answers"),
+        ("scheduler", "SIGSTOP", "its scheduler has not answered for 2 s"),
+        ("worker", "SIGKILL", "it has had no worker for 1 s"),
+    ],
+    ids=["no-scheduler", "frozen-scheduler", "no-worker"],
 )
 def test_of_a_cluster_that_is_lost_what_was_read_is_kept(
     part: str,
+    how: str,
     why: str,
     parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]],
     tmp_path: Path,
@@ -306,27 +317,59 @@ def test_of_a_cluster_that_is_lost_what_was_read_is_kept(
         assert sorted(pool.run(calls[:3], lambda _: None)) == [(n, None) for n in range(3)]
         assert list(pool.run([second], lambda _: None)) == [(0, "read")]
         for process in processes[part]:
-            process.kill()
+            process.send_signal(getattr(signal, how))
         lost = LostCall(why, is_of_cluster=True)
-        answers = dict(pool.run(calls, under_way.append))
+        with dask.config.set(_SILENT.get(how, {})):
+            answers = dict(pool.run(calls, under_way.append))
         assert answers == {0: None, 1: lost, 2: lost, 3: lost, 4: None}
     assert [0] in under_way
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
+def test_a_frozen_scheduler_is_one_line(
+    job: Path, parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]]
+) -> None:
+    """The system takes connections for it, so that Dask waits for a greeting."""
+    address, processes = parts
+    processes["scheduler"][0].send_signal(signal.SIGSTOP)
+    with dask.config.set(_SOON):
+        result = tidy("report", job, "--scheduler", address)
+    assert (result.code, result.out) == (2, "")
+    begin = (
+        f"tidy: --scheduler {address}: cannot be reached: OSError: it has not answered for 1 s; "
+    )
+    assert result.err.startswith(begin)
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("SIGKILL", "its scheduler no longer answers"),
+        ("SIGSTOP", "its scheduler has not answered for 2 s"),
+    ],
+)
 def test_files_that_a_lost_cluster_did_not_read_are_one_line(
-    job: Path, parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]], tmp_path: Path
+    how: str,
+    why: str,
+    job: Path,
+    parts: tuple[str, dict[str, list[subprocess.Popen[bytes]]]],
+    tmp_path: Path,
 ) -> None:
     address, processes = parts
     rules, (scheduler,) = tmp_path / "deadly.py", processes["scheduler"]
     text = _DEADLY.replace('os.environ["TIDY_DEADLY"]', "''").replace(
         'os.environ["TIDY_ASKS"]', "0"
     )
-    rules.write_text(text.replace("os.getpid(), signal", f"{scheduler.pid}, signal"), "utf-8")
+    text = text.replace("os.getpid(), signal.SIGKILL", f"{scheduler.pid}, signal.{how}")
+    rules.write_text(text, "utf-8")
     more = ["--patterns", str(rules), "--format", "json", "--scheduler", address]
-    result = tidy("report", "runs", *more, cwd=job.parent)
+    with dask.config.set(_SILENT.get(how, {})):
+        result = tidy("report", "runs", *more, cwd=job.parent)
     assert result.code == 2
     (line,) = [line for line in result.err.splitlines() if "truth.json" not in line]
-    assert line.startswith("tidy: the cluster was lost: its scheduler no longer answers; ")
+    assert line.startswith(f"tidy: the cluster was lost: {why}; ")
     said = json.loads(result.out)
     read, not_read = len(said["traces"]), len(said["unreadable"])
     assert f"; {not_read} file" in line

@@ -5,6 +5,7 @@ parcel.py     a trace, and what a rule says of it, on their way to another proce
 compared.py   what the ranks of a job say of each other, from their traces together
 late.py       the same of more ranks than are held in memory, from their tables of collectives
 pool.py       worker processes that take a file at a time
+dask_pool.py  the workers of a Dask cluster instead; cluster_state.py: whether it still answers
 folder.py     all files: which are traces, which hold the same steps, and their summaries
 """
 

@@ -10,6 +10,7 @@ import logging
 import os
 import pickle
 import time
+from asyncio import TimeoutError as TooLong  # in Python 3.10 no TimeoutError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from operator import itemgetter
@@ -19,12 +20,11 @@ from typing import Any
 from ..errors import UsageError
 from ..readers.urls import is_url
 from ..readers.workers import without_interrupts
+from .cluster_state import ClusterState, check_address, check_answer, check_settings, patience_s
 from .pool import Answer, FileCall, Here, LostCall, Watch, answer_of, in_a_line
 
-_TIMEOUTS = ("distributed.comm.timeouts.connect", "distributed.comm.timeouts.tcp")
 _MOST_DEATHS = 1  # of workers by one file, before it is given up
 _LOOKS_EACH_S = 0.02  # for answers, while none comes
-_ASKS_EACH_S = 1.0  # for the workers, meanwhile
 
 
 class DaskPool:
@@ -51,23 +51,24 @@ class DaskPool:
         self._left = dict[str, Any]()  # futures of what calls left, by path
         self._read = set[str]()  # the paths of files that workers read
         self._here = Here()
-        self._workers: _Workers | None = None
+        self._state: ClusterState | None = None
         self._opened = ExitStack()
 
     def __enter__(self) -> DaskPool:
         """Start the cluster if it is ours, and connect to it; an interrupted start is undone."""
-        _check_settings("--dask" if self._scheduler is None else f"--scheduler {self._scheduler}")
+        check_settings("--dask" if self._scheduler is None else f"--scheduler {self._scheduler}")
         with ExitStack() as opened:
             if self._scheduler is None:
                 self._client = _connect(_start_cluster(self._count, opened))
             else:
                 try:
-                    _check_address(self._scheduler)
+                    check_address(self._scheduler)
+                    check_answer(self._scheduler)
                     self._client = _connect(self._scheduler)
-                except (OSError, ValueError) as error:
+                except (OSError, TooLong, ValueError) as error:
                     problem = f"cannot be reached: {in_a_line(error)}"
                     raise UsageError(f"--scheduler {self._scheduler}: {problem}") from error
-            opened.callback(self._client.close)
+            opened.callback(self._leave)
             self._opened = opened.pop_all()
         return self
 
@@ -75,6 +76,13 @@ class DaskPool:
         """Leave the cluster, and end it if it was started here."""
         self._left.clear()
         self._opened.close()
+
+    def _leave(self) -> None:
+        """Close the connection; what a frozen scheduler does not take is left behind."""
+        if self._state is not None:
+            self._state.leave()
+        with suppress(TooLong):
+            self._client.close()
 
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
         """Have workers call the functions.
@@ -132,31 +140,32 @@ class DaskPool:
 
     def _answers_of(self, future: Any) -> list[Any]:
         """Return what a call gave, or `LostCall` if it died; nothing if the cluster is lost."""
-        from distributed import TimeoutError as TooLong  # in Python 3.10 no TimeoutError
-
+        until_s = time.monotonic() + patience_s()
         while not self._gone():
             # If the worker that has it dies it is called anew, for which one has to be left.
             with suppress(TooLong):
-                return self._result_of(future)
+                return self._result_of(future, asks_again=time.monotonic() < until_s)
         return []
 
-    def _result_of(self, future: Any) -> list[Any]:
-        from distributed import TimeoutError as TooLong
-
+    def _result_of(self, future: Any, asks_again: bool) -> list[Any]:
         try:
-            return [pickle.loads(future.result(_patience_s()))]  # noqa: S301 - our own function's
+            return [pickle.loads(future.result(patience_s()))]  # noqa: S301 - our own function's
         except TooLong:
             raise
         except Exception as error:  # KilledWorker, and what the cluster itself raises
+            # Of a connection that breaks it shows a moment later whether the scheduler is lost.
+            if isinstance(error, OSError) and asks_again and future.status != "error":
+                time.sleep(_LOOKS_EACH_S)
+                raise TooLong from error
             if self._gone():
                 return []
             return [LostCall(f"the processes that read it failed: {in_a_line(error)}")]
 
     def _gone(self) -> str:
         """Say why the cluster is lost; "" if it is not."""
-        if self._workers is None:
-            self._workers = _Workers(self._client)
-        return self._workers.why_gone()
+        if self._state is None:
+            self._state = ClusterState(self._client)
+        return self._state.why_gone()
 
     def _submit(self, call: FileCall) -> Any:
         # For no certain worker: if that one dies, Dask leaves a call with none for ever, although
@@ -167,58 +176,12 @@ class DaskPool:
         return self._client.submit(itemgetter(0), both, pure=False)
 
 
-class _Workers:
-    """Knows whether a cluster still has any.
-
-    One that starts workers when there are calls may have none at first, for as long as it takes.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client, self._why = client, ""
-        self._asked_s, self._had_any = 0.0, False
-        self._lacks_since_s: float | None = None
-
-    def why_gone(self) -> str:
-        """Say why there are none any more; "" if there are. It asks once in a while."""
-        if self._why:
-            return self._why
-        # A client that finds its scheduler again finds none of its calls there.
-        if self._client.status != "running":
-            self._why = "its scheduler no longer answers"
-            return self._why
-        now_s = time.monotonic()
-        if now_s - self._asked_s < _ASKS_EACH_S:
-            return ""
-        self._asked_s = now_s
-        if self._are_there():
-            self._had_any, self._lacks_since_s = True, None
-        elif self._lacks_since_s is None:
-            self._lacks_since_s = now_s
-        elif self._had_any and now_s - self._lacks_since_s > _patience_s():
-            self._why = f"it has had no worker for {_patience_s():.0f} s"
-        return self._why
-
-    def _are_there(self) -> bool:
-        try:
-            return bool(self._client.nthreads())
-        except (OSError, RuntimeError):  # the connection breaks just now, or the client closes
-            return False
-
-
 def _is_here(path: str) -> bool:
     """Tell whether a file is on this machine; what it takes to open an address workers may have."""
     try:
         return not is_url(path) and Path(path).is_file()
     except (OSError, ValueError):
         return False
-
-
-def _patience_s() -> float:
-    """Return for how long Dask waits for the other side of a connection."""
-    import dask.config
-    from dask.utils import parse_timedelta
-
-    return float(parse_timedelta(dask.config.get(_TIMEOUTS[0])))
 
 
 def _start_cluster(count: int | None, opened: ExitStack) -> Any:
@@ -250,39 +213,6 @@ def _start_cluster(count: int | None, opened: ExitStack) -> Any:
             return starting.result()
         except Exception as error:  # whatever a system refuses to Dask's processes and sockets
             raise UsageError(f"--dask: no cluster starts: {in_a_line(error)}") from error
-
-
-def _check_settings(option: str) -> None:
-    """Look at how long Dask is to wait, which it reads when a connection is half-made.
-
-    Raises:
-        UsageError: a setting is no time.
-    """
-    import dask.config
-    from dask.utils import parse_timedelta
-
-    for name in _TIMEOUTS:
-        value = dask.config.get(name)
-        try:
-            parse_timedelta(value)
-        except (ArithmeticError, KeyError, TypeError, ValueError) as error:
-            problem = f"Dask's setting {name} is no time: {value!r}"
-            raise UsageError(f"{option}: {problem}") from error
-
-
-def _check_address(scheduler: str) -> None:
-    """Look at an address before a client is made, which hangs when it is closed half-made.
-
-    Raises:
-        OSError: no machine has this name.
-        ValueError: it is no address of a kind that Dask knows.
-    """
-    from distributed.comm import resolve_address
-
-    try:
-        resolve_address(scheduler)
-    except FutureWarning as error:  # of a kind that Dask no longer knows
-        raise ValueError(*error.args) from error
 
 
 def _connect(cluster: Any) -> Any:
