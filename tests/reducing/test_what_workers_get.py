@@ -14,7 +14,8 @@ import pytest
 from tidy.cli import main
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
-from tidy.reducing import RankFile, folder, late, pool, rank
+from tidy.readers import text_size
+from tidy.reducing import RankFile, late, pool, rank
 
 from ..cli.command import tidy
 from ..cli.traces import clean, loop, write
@@ -89,19 +90,19 @@ def test_no_more_sizes_are_asked_for_than_needed(monkeypatch: pytest.MonkeyPatch
         asked.append(url)
         return 1000
 
-    monkeypatch.setattr(folder, "url_nbytes", nbytes)
+    monkeypatch.setattr(text_size, "url_nbytes", nbytes)
     urls = [f"s3://bucket/{number}.json" for number in range(9)]
-    assert folder.has_text(urls, 2500)
+    assert text_size.has_text(urls, 2500)
     assert asked == urls[:3]
-    assert not folder.has_text(urls, 9001)
-    assert folder.has_text(urls, 9000)
+    assert not text_size.has_text(urls, 9001)
+    assert text_size.has_text(urls, 9000)
 
 
 @pytest.mark.parametrize("most_files", [64, 1])
 def test_the_traceback_of_a_rule_comes_back(
     job: Path, most_files: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(folder, "_MOST_FILES", most_files)
+    monkeypatch.setattr(text_size, "_MOST_FILES", most_files)
     rules = job / "crashing.py"
     rules.write_text(_CRASHES, "utf-8")
     shutil.copy(job / "r0.json", job / "r0-again.json")
@@ -127,7 +128,7 @@ def test_the_traceback_of_a_comparison_by_tables_is_said_of_each_rank(
     def fails(*_: object) -> None:
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(folder, "_MOST_FILES", 1)
+    monkeypatch.setattr(text_size, "_MOST_FILES", 1)
     monkeypatch.setattr(late, "match", fails)
     given = [str(job / "r0.json"), str(job / "r1.json")]
     assert _ended("report", *given, "--format", "json") == 2

@@ -9,10 +9,10 @@ from uuid import uuid4
 from ..check.pipeline import CheckSettings
 from ..errors import UsageError
 from ..progress import ranks_read, say
+from ..readers.text_size import has_text, is_few
 from ..readers.urls import is_url
 from ..readers.workers import best_method
-from ..reducing import RankSettings, Reduced, is_few, reduce_files
-from ..reducing.folder import has_text
+from ..reducing import RankSettings, Reduced, reduce_files
 from ..reducing.pool import FilePool
 from .files import InputFiles
 from .report_options import ReportOptions

@@ -18,6 +18,7 @@ from ..errors import TidyError, UsageError, reason_of
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
+from ..readers.text_size import is_few
 from ..report.changes import changes_text, compare
 from ..report.results import Results
 from ..trace import Trace, printable
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from .files import InputFiles
 
 _NAMED_EVENT = "TDY000"
-_SMALL_NBYTES = 100_000_000  # of a file, packed or not
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
 
 
@@ -135,20 +135,13 @@ def run_report(
 
 
 def _reduced(inputs: InputFiles, options: ReportOptions, project: Project) -> Reduced | None:
-    """Return what `read_reduced` does, without loading what it needs for one small file."""
+    """Return what `read_reduced` does, without loading what it needs for one file of few."""
     on_dask = options.dask or options.scheduler is not None
-    if len(inputs.files) == 1 and not on_dask and _is_small(inputs.files[0][0]):
+    if len(inputs.files) == 1 and not on_dask and is_few([inputs.files[0][0]]):
         return None
     from .reduced import read_reduced  # loads multiprocessing and tidy.jobs
 
     return read_reduced(inputs, options, project.settings)
-
-
-def _is_small(path: str) -> bool:
-    try:
-        return Path(path).stat().st_size <= _SMALL_NBYTES
-    except (OSError, ValueError):  # it is no file, or an address
-        return False
 
 
 def _say_where_no_name_matches(

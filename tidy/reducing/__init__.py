@@ -9,7 +9,7 @@ dask_pool.py  the workers of a Dask cluster instead; cluster_state.py: whether i
 folder.py     all files: which are traces, which hold the same steps, and their summaries
 """
 
-from .folder import Reduced, is_few, reduce_files
+from .folder import Reduced, reduce_files
 from .rank import Problem, RankFile, RankSettings, ReducedRank, reduce_held
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "RankSettings",
     "Reduced",
     "ReducedRank",
-    "is_few",
     "reduce_files",
     "reduce_held",
 ]

@@ -10,7 +10,8 @@ from typing import Any
 from ..account import jobs_of
 from ..check.overlap import SeenSteps, stretches_of
 from ..errors import UsageError
-from ..readers.urls import is_url, url_nbytes
+from ..readers.text_size import is_few
+from ..readers.urls import is_url
 from ..summary import Summary, decode
 from .compared import compare
 from .late import with_late_ranks
@@ -27,11 +28,6 @@ from .rank import (
     look_at,
     reduce_held,
 )
-
-# Ranks are compared with all their traces in memory while these are no more than a few.
-_MOST_FILES = 64
-_MOST_NBYTES = 2 << 30  # of text
-_UNPACKS_TO = 12  # times its size, as traces in gzip do
 
 Progress = Callable[[Sequence[str], Sequence[str]], None]  # files done, and under way
 
@@ -53,33 +49,6 @@ class Reduced:
     problems: dict[str, Problem] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     tracebacks: dict[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-def is_few(paths: Sequence[str]) -> bool:
-    """Tell whether the traces of all files may be in memory together, as far as sizes tell."""
-    return len(paths) <= _MOST_FILES and not has_text(paths, _MOST_NBYTES + 1)
-
-
-def has_text(paths: Sequence[str], nbytes: int) -> bool:
-    """Tell whether the files hold about so much text; once they do, no more sizes are asked for."""
-    held = 0
-    for path in paths:
-        if held >= nbytes:
-            break
-        held += _nbytes(path) * (1 if path.endswith(_PLAIN) else _UNPACKS_TO)
-    return held >= nbytes
-
-
-_PLAIN = (".json", ".sqlite", ".nvprof")
-
-
-def _nbytes(path: str) -> int:
-    if is_url(path):
-        return url_nbytes(path)
-    try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError):
-        return 0
 
 
 def reduce_files(
