@@ -54,20 +54,18 @@ class ProfilerActivity(Enum):
 
 
 class _OfAverages:
-    """A method of averages as one of the profiler; they are loaded when it is first asked for.
+    """A method of averages as one of the profiler; they are loaded when it is asked for.
 
     A script that `tidy run` records asks for none.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._owner, self._name = owner, name
+        self._name = name
 
     def __get__(self, profiler: object, _: type | None = None) -> Callable[..., Any]:
         from ..averages.event_list import EventList, of_averages
 
         method = of_averages(getattr(EventList, self._name))
-        setattr(self._owner, self._name, method)
-        # Not by its name: a subclass may have a method of that name, which has asked for this one.
         return method if profiler is None else MethodType(method, profiler)
 
 
