@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import TraceFormatError
-from .unzip import SEVERAL, is_trace
+from .unzip import SEVERAL, BlockStream, is_trace
 
 _MARK, _MARK_AT = b"ustar", 257
 _LOST = "the tar archive is damaged or cut off; what comes after the damage is lost"
@@ -28,7 +28,7 @@ def untar(
     import tarfile  # few traces are in archives
 
     found = False
-    stream: Any = _Stream(blocks)
+    stream: Any = BlockStream(blocks)
     try:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=block_nbytes) as archive:
             for member in archive:
@@ -44,17 +44,3 @@ def untar(
         warn(_LOST)
     if not found:
         raise TraceFormatError(path, "this is a tar archive without a .json file")
-
-
-class _Stream:
-    """Blocks as a file that is read from front to back."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks, self._data = blocks, b""
-
-    def read(self, nbytes: int) -> bytes:
-        """Return so many bytes, fewer at the end."""
-        while len(self._data) < nbytes and (block := next(self._blocks, b"")):
-            self._data += block
-        taken, self._data = self._data[:nbytes], self._data[nbytes:]
-        return taken

@@ -65,31 +65,45 @@ def is_trace(name: str) -> bool:
     return name.endswith((".json", ".json.gz")) and not hidden
 
 
-class _Archive:
+class BlockStream:
+    """Blocks as a file that is read from front to back."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._data = blocks, b""
+
+    def read(self, nbytes: int) -> bytes:
+        """Return so many bytes, fewer at the end."""
+        while len(self._data) < nbytes and (block := next(self._blocks, b"")):
+            self._data += block
+        taken, self._data = self._data[:nbytes], self._data[nbytes:]
+        return taken
+
+
+class _Archive(BlockStream):
     """An archive that is read from front to back, member by member."""
 
     def __init__(self, blocks: Iterator[bytes], block_nbytes: int, path: str) -> None:
-        self._blocks, self._block_nbytes, self._path = blocks, block_nbytes, path
-        self._data = b""
+        super().__init__(blocks)
+        self._block_nbytes, self._path = block_nbytes, path
         self._flags = self._method = self._packed_nbytes = 0
         self.damaged = False
 
     def next_member(self) -> str | None:
         """Read the header of the next member. Gives its name, or None after the last."""
-        header = self._take(_HEADER.size)
+        header = self.read(_HEADER.size)
         if self._flags & _SIZE_FOLLOWS and not header.startswith(_MEMBER):
             # A descriptor of 12 to 24 bytes stands after the member.
-            header += self._take(24)
+            header += self.read(24)
             at = header.find(_MEMBER)
             self._data = header[at:] + self._data if at >= 0 else b""
-            header = self._take(_HEADER.size)
+            header = self.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(_MEMBER):
             self.damaged = not header.startswith(_DIRECTORY)
             return None
         fields = _HEADER.unpack(header)
         self._flags, self._method, self._packed_nbytes = fields[2], fields[3], fields[7]
-        name = self._take(fields[9]).decode("utf-8", "replace")
-        extra = self._take(fields[10])
+        name = self.read(fields[9]).decode("utf-8", "replace")
+        extra = self.read(fields[10])
         if self._packed_nbytes == _ZIP64 and len(extra) >= 20:
             (self._packed_nbytes,) = struct.unpack_from("<Q", extra, 12)
         return name
@@ -106,7 +120,7 @@ class _Archive:
 
     def _copy(self) -> Iterator[bytes]:
         left = self._packed_nbytes
-        while left and (text := self._take(min(left, self._block_nbytes))):
+        while left and (text := self.read(min(left, self._block_nbytes))):
             left -= len(text)
             yield text
         self.damaged = left > 0
@@ -125,9 +139,3 @@ class _Archive:
                 self.damaged = True
                 return
             self._data = engine.unused_data if engine.eof else engine.unconsumed_tail
-
-    def _take(self, nbytes: int) -> bytes:
-        while len(self._data) < nbytes and (block := next(self._blocks, b"")):
-            self._data += block
-        taken, self._data = self._data[:nbytes], self._data[nbytes:]
-        return taken
