@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from .environment import ROOT, SOAK, environment
 
@@ -30,15 +31,7 @@ def run_tidy(
     arguments, env = list(map(str, given)), environment(**changed)
     if _may_be_a_copy(changed):
         return _server().run(arguments, stdin, cwd, env)
-    return subprocess.run(
-        [sys.executable, "-m", "tidy", *arguments],
-        input=stdin,
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        timeout=_LONGEST_S,
-        check=False,
-    )
+    return _run(arguments, cwd, env, input=stdin, capture_output=True)
 
 
 def run_tidy_into(stdout: int, stderr: int, *given: str | Path, cwd: Path, **changed: str) -> int:
@@ -51,16 +44,14 @@ def run_tidy_into(stdout: int, stderr: int, *given: str | Path, cwd: Path, **cha
     with Path(os.devnull).open("rb") as nothing:
         if _may_be_a_copy(changed):
             return _server().ask(arguments, cwd, env, (nothing.fileno(), stdout, stderr))
-        return subprocess.run(
-            [sys.executable, "-m", "tidy", *arguments],
-            stdin=nothing,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=cwd,
-            env=env,
-            timeout=_LONGEST_S,
-            check=False,
-        ).returncode
+        return _run(arguments, cwd, env, stdin=nothing, stdout=stdout, stderr=stderr).returncode
+
+
+def _run(
+    arguments: Sequence[str], cwd: Path, env: Mapping[str, str], **streams: Any
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "tidy", *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, timeout=_LONGEST_S, check=False, **streams)
 
 
 def _may_be_a_copy(changed: Mapping[str, str]) -> bool:
