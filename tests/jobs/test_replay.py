@@ -12,11 +12,11 @@ from tidy.jobs import (
     JobReplay,
     align,
     chain_of,
+    late_cost,
     match,
     replay_of,
     waits_of,
 )
-from tidy.jobs.late_cost import late_cost
 
 from .simulated import one_group, tensor_and_data
 

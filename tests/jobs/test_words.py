@@ -7,12 +7,13 @@ import pytest
 
 from tidy.jobs import (
     ProcessGroup,
+    heat_map,
     parallelism_of,
     ranks_text,
     reason_of,
     uneven_work,
 )
-from tidy.jobs.heat_map import MOST_ROWS, heat_map
+from tidy.jobs.heat_maps import MOST_ROWS
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ bubbles.py    what stages of a pipeline wait for one another
 reasons.py    why a rank is late, from parts of any kind
 uneven.py     whether ranks are late by turns as they are given more to do
 words.py      ranks in words
-heat_map.py   ranks against steps
+heat_maps.py  ranks against steps
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from .chain import Chain, chain_of, excess_of
     from .clocks import Clocks, align
     from .compare import ComparedRanks, compare_ranks, cost_of_late_ranks
-    from .heat_map import HeatMap
-    from .late_cost import LateCost, is_of_its_host
+    from .heat_maps import HeatMap, heat_map
+    from .late_costs import LateCost, is_of_its_host, late_cost
     from .lateness import Lateness, Verdict, judged, lateness_of
     from .links import SlowLink, bandwidth, slow_links
     from .matching import Matched, match
@@ -74,8 +74,10 @@ __all__ = [
     "compare_ranks",
     "cost_of_late_ranks",
     "excess_of",
+    "heat_map",
     "is_of_its_host",
     "judged",
+    "late_cost",
     "lateness_of",
     "match",
     "parallelism_of",
@@ -97,8 +99,8 @@ __getattr__, __dir__ = on_first_use(
         "chain": "Chain chain_of excess_of",
         "clocks": "Clocks align",
         "compare": "ComparedRanks compare_ranks cost_of_late_ranks",
-        "heat_map": "HeatMap",
-        "late_cost": "LateCost is_of_its_host",
+        "heat_maps": "HeatMap heat_map",
+        "late_costs": "LateCost is_of_its_host late_cost",
         "lateness": "Lateness Verdict judged lateness_of",
         "links": "SlowLink bandwidth slow_links",
         "matching": "Matched match",

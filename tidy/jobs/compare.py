@@ -9,7 +9,7 @@ import numpy as np
 
 from .chain import Chain, chain_of
 from .clocks import Clocks, align
-from .late_cost import LateCost, late_cost
+from .late_costs import LateCost, late_cost
 from .lateness import Lateness, Verdict, lateness_of
 from .matching import Matched, match
 from .replay import JobReplay, replay_of

@@ -29,7 +29,7 @@ from ..jobs import (
     times_by_group,
     uneven_work,
 )
-from ..jobs.heat_map import heat_map
+from ..jobs.heat_maps import heat_map
 from ..jobs.lateness import FEWEST_STEPS, LEAST_SHARE, MOST_JITTER
 from ..jobs.table import MOST_RANKS, Bools, Floats
 from ..trace import count_text

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..account import Account, Part
 from ..jobs import ERROR_OF_COST, JobReplay, Lateness, Verdict, is_of_its_host, reason_of
-from ..jobs.late_cost import late_cost
+from ..jobs.late_costs import late_cost
 from ..jobs.table import Bools, Floats, Ints
 from ..trace import time_text
 from .late_steps import reason_in_steps
