@@ -54,12 +54,14 @@ def blocked_on_host(trace: Trace, rows: Rows) -> Ints:
     Args:
         rows: what Gloo, MPI or UCC recorded; shape (n,).
     """
+    if trace.info.is_thinned or not len(rows):
+        return np.full(len(rows), -1, np.int64)
     tree = np.arange(trace.tree_count)
     is_leaf = trace.subtree_end[tree] == tree + 1
     ops = tree[is_leaf & (trace.kind[tree] == EventKind.TorchOp)]
     communication = trace.rows_named("c10d::*", "record_param_comms", "*:*send*", "*:*recv*")
-    ops = np.setdiff1d(np.setdiff1d(ops, rows), communication)
-    if trace.info.is_thinned or not len(ops):
+    ops = np.setdiff1d(ops, np.append(rows, communication), assume_unique=True)
+    if not len(ops):
         return np.full(len(rows), -1, np.int64)
     start, end = trace.start_ns[rows], trace.end_ns[rows]
     since, is_idle = _idle_since(trace.time_of(ops), start, end)
