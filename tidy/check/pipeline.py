@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from .suppress import Comments, suppressed
 from .weigh import WARN_FROM
 
 Checking = Sequence[tuple[Trace, Mapping[str, Outcome]]]
+RunsRules = Callable[[Trace, Sequence[Pattern]], dict[str, Outcome]]
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,15 @@ def check(traces: Iterable[Trace], settings: CheckSettings) -> list[CheckedTrace
     return judge(run_rules(traces, settings.rules), settings)
 
 
-def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
-    """Run the rules on each trace, and those that compare ranks on the ranks of each job."""
-    checked = [(trace, run_patterns(trace, rules)) for trace in traces]
+def run_rules(
+    traces: Iterable[Trace], rules: Sequence[Pattern], run: RunsRules = run_patterns
+) -> Checking:
+    """Run the rules on each trace, and those that compare ranks on the ranks of each job.
+
+    Args:
+        run: runs the rules on one trace.
+    """
+    checked = [(trace, run(trace, rules)) for trace in traces]
     for job in jobs_of([trace.info for trace, _ in checked]):
         if len(job) > 1:
             from .late import check_job  # loads tidy.jobs, which most reports need little of

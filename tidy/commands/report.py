@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -43,11 +44,21 @@ _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than 
 
 
 def run_rules_once(
-    traces: Iterable[Trace], rules: Sequence[Pattern], step: str | None = None
+    traces: Iterable[Trace], rules: Sequence[Pattern], step: str | None = None, jobs: int = 1
 ) -> Checking:
-    """Run the rules; of steps that several files hold the first file counts, and a line says so."""
+    """Run the rules; of steps that several files hold the first file counts, and a line says so.
+
+    Args:
+        jobs: how many worker processes run them on a large trace; 1 for none.
+    """
     notes: list[str] = []
-    checked = run_rules((of_step(each, step) for each in apart(traces, notes)), rules)
+    of_steps = (of_step(each, step) for each in apart(traces, notes))
+    if jobs > 1:
+        from ..reducing.forks import run_in_forks  # loads multiprocessing
+
+        checked = run_rules(of_steps, rules, partial(run_in_forks, jobs=jobs))
+    else:
+        checked = run_rules(of_steps, rules)
     for note in notes:
         say(note)
     return checked
@@ -85,7 +96,7 @@ def run_report(
     checked = (
         []
         if reduced is not None
-        else run_rules_once(chain(known, inputs.read()), rules, options.step)
+        else run_rules_once(chain(known, inputs.read()), rules, options.step, inputs.jobs)
     )
     reports = judge(checked, project.settings)
     if options.add_ignores and project.write_ignores(reports):

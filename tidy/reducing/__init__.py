@@ -6,6 +6,7 @@ compared.py   what the ranks of a job say of each other, from their traces toget
 late.py       the same of more ranks than are held in memory, from their tables of collectives
 pool.py       worker processes that take a file at a time
 dask_pool.py  the workers of a Dask cluster instead; cluster_state.py: whether it still answers
+forks.py      worker processes that take a rule at a time, of one large trace
 folder.py     all files: which are traces, which hold the same steps, and their summaries
 """
 
