@@ -21,7 +21,7 @@ accountant.py    makes accounts
 """
 
 from .account import Account, LineTime, Part
-from .accountant import MOST_DEVICES, Accountant, make_accounts
+from .accountant import MOST_DEVICES, Accountant, keep_accounts, make_accounts
 from .causes import PartName
 from .closures import closures
 from .device_rates import rates_of
@@ -54,6 +54,7 @@ __all__ = [
     "closures",
     "host_in_window",
     "jobs_of",
+    "keep_accounts",
     "kernels_of_collectives",
     "main_track",
     "make_accounts",

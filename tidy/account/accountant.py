@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -36,6 +36,7 @@ _LACKING = (LOST_IN_GRAPHS, LOST, LEFT_OUT)
 # A launch may take long now and then; where so much of the window is between launches and their
 # work, something ran that is not recorded.
 _MUCH = 0.05
+_KEPT = "_accounts"  # where a trace keeps what `keep_accounts` was given
 _PART_OF = {
     "transfer": "communication",
     "rank-wait": "communication",
@@ -63,6 +64,12 @@ def make_accounts(
     return Accountant(trace, window, waits).accounts()
 
 
+def keep_accounts(trace: Trace, accounts: Iterable[Account]) -> None:
+    """Have a trace keep the accounts of its window that another process has made, without waits."""
+    own = tuple(replace(each, window=trace.window) for each in accounts)
+    trace.__dict__[_KEPT] = trace.window, own
+
+
 class Accountant:
     """Makes accounts of one trace."""
 
@@ -81,6 +88,9 @@ class Accountant:
 
     def accounts(self) -> tuple[Account, ...]:
         """Return one account for each device that had work, or one of the host."""
+        window, kept = self._trace.__dict__.get(_KEPT, (None, ()))
+        if window is self._window and self._waits is None:
+            return tuple(kept)
         made, not_counted = [], self._not_counted()
         for device, pieces in self._pieces.items():
             known = None if device is None else efficiency_of(self._trace, device, self._window)
