@@ -14,6 +14,7 @@ OnProgress = Callable[[int], None]  # is called with the bytes of a file read so
 
 # What takes less than about a second needs no bar.
 _LARGE_NBYTES = 64 << 20
+_DRAWN_EACH_S = 0.1
 _LONG_S = 10.0  # a file that takes longer is named
 
 
@@ -40,15 +41,24 @@ def reading(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    console = Console(file=sys.stderr)
+    # A thread that draws the bar would keep this process from being forked.
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
         task = bar.add_task(what, total=total)
-        started_nbytes = 0
+        started_nbytes, drawn_s = 0, monotonic()
+
+        def show(nbytes: int) -> None:
+            nonlocal drawn_s
+            bar.update(task, completed=nbytes)
+            if monotonic() - drawn_s >= _DRAWN_EACH_S or nbytes >= total:
+                bar.refresh()
+                drawn_s = monotonic()
 
         def start(path: str) -> OnProgress:
             nonlocal started_nbytes
             done_before = started_nbytes
             started_nbytes += sizes[path]
-            return lambda nbytes: bar.update(task, completed=done_before + nbytes)
+            return lambda nbytes: show(done_before + nbytes)
 
         yield start
 
