@@ -30,12 +30,18 @@ from typing import NamedTuple
 
 from make_trace import make_trace
 
-_END = "; print(time.process_time(), file=sys.stderr)"
+_END = "\nprint(time.process_time(), file=sys.stderr)"
 _LOAD = "import sys, time, tidy; [tidy.load(each, jobs=int(sys.argv[1])) for each in sys.argv[2:]]"
-_REPORT = (
-    "import sys, time; from tidy.cli import cli; "
-    "cli.main(['report', '--jobs', *sys.argv[1:]], standalone_mode=False)"
-)
+_REPORT = """
+import sys, time
+from tidy.__main__ import main
+sys.argv[1:1] = ["report", "--jobs"]
+try:
+    main()
+except SystemExit as ended:
+    if ended.code not in (0, 1):
+        raise
+"""
 _LEAST_RATE = 0.85
 
 
