@@ -65,7 +65,7 @@ def join_part(rows: RowWriter, part: PartOfRows) -> None:
     """Append the rows of a part, with the numbers that its texts have in the whole."""
     raw, strings = rows.raw, rows.raw.strings
     texts = [strings.texts[text] for text in part.texts]
-    signatures = (tuple(texts[text] for text in parts) for parts in part.signatures)
+    signatures = _renumbered(part.signatures, texts)
     numbers = {
         "name_id": _numbers(strings.names, part.names),
         "track_id": _numbers(strings.tracks, part.tracks),
@@ -87,6 +87,14 @@ def join_part(rows: RowWriter, part: PartOfRows) -> None:
     rows.known_count += part.known_count
 
 
+def _renumbered(signatures: list[tuple[int, ...]], texts: list[int]) -> list[tuple[int, ...]]:
+    """Signatures with the number that each text has in the whole."""
+    if {*map(len, signatures)} - {4}:  # those of collectives have a fifth
+        return [tuple([texts[text] for text in each]) for each in signatures]
+    # Written out this takes half of the above.
+    return [(texts[a], texts[b], texts[c], texts[d]) for a, b, c, d in signatures]
+
+
 def _numbers(table: Interner, texts: Iterable[Any]) -> Column:
     """The number of each text in a table; the last is for texts that are missing, -1."""
-    return np.array([*(table[text] for text in texts), -1], np.int32)
+    return np.array([*[table[text] for text in texts], -1], np.int32)
