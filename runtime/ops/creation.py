@@ -315,6 +315,7 @@ def tensor(
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         what = "Creating a tensor from a list of numpy.ndarrays is extremely slow"
         warnings.warn(f"{what}; make one array of it with numpy.array() first", stacklevel=2)
+    is_array = isinstance(data, np.ndarray)
     kinds = dict[Any, None]()
     data = _plain(data.cpu().array if isinstance(data, Tensor) else data, kinds)
     try:
@@ -333,7 +334,8 @@ def tensor(
         found = found.to(device)
     if active:
         moves = () if found.device.type != "cpu" else ("aten::to",)  # else seen as it moved
-        show_calls(found, *moves, "aten::lift_fresh", "aten::detach_")
+        made = ("aten::lift_fresh", *moves) if is_array else (*moves, "aten::lift_fresh")
+        show_calls(found, *made, "aten::detach_")
     if requires_grad:
         found.requires_grad = True
     return found

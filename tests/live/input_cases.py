@@ -82,6 +82,8 @@ for _ in range(3):
 """
 
 _LISTS = "lists = [[float(i + j) for j in range(8)] for i in range(64)]"
+_ARRAYS = "\nimport numpy\narrays = [numpy.arange(8.0) + i for i in range(32)]"
+_STACKED_ARRAYS = "torch.from_numpy(numpy.stack(arrays))"
 
 _KEPT_STATES = """\
 import copy
@@ -122,6 +124,12 @@ INPUT_CASES = [
         "TDY107",
         each_step("out = torch.stack([torch.tensor(each) for each in lists])  #!", _LISTS),
         (("torch.stack([torch.tensor(each) for each in lists])", "torch.tensor(lists)"),),
+    ),
+    Case(
+        "arrays-one-by-one",
+        "TDY107",
+        each_step("out = torch.stack([torch.tensor(each) for each in arrays])  #!", _ARRAYS),
+        (("torch.stack([torch.tensor(each) for each in arrays])", _STACKED_ARRAYS),),
     ),
     Case(
         "there-and-back",

@@ -1,4 +1,4 @@
-"""What PyTorch records of compilation (TDY001, 002), of garbage (405) and of lists (107, 409)."""
+"""What PyTorch records of compilation (TDY001, 002), garbage (405), lists and arrays (107, 409)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import tidy
@@ -126,3 +127,13 @@ def test_a_batch_of_lists(torch: Any, length: int, as_one: bool, tmp_path: Path)
     found = _findings(step, "TDY107", tmp_path)
     assert bool(found) is (length == 8 and not as_one)
     assert all(each.severity == Severity.WARNING for each in found)
+
+
+def test_a_batch_of_arrays(torch: Any, tmp_path: Path) -> None:
+    """`torch.tensor` of a list of arrays would be slower than what is found."""
+    arrays = [numpy.arange(8.0) + number for number in range(48)]
+    found = _findings(lambda _: torch.stack([torch.tensor(x) for x in arrays]), "TDY107", tmp_path)
+    assert [each.message for each in found] == [
+        "48 arrays become tensors one by one, to be stacked"
+    ]
+    assert all("numpy.stack" in each.fix for each in found)
