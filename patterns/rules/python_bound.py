@@ -15,7 +15,7 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace, time_text
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import autograd, graphs, obstacles
+from ..evidence.device import autograd, graphs, memory, obstacles
 from ..evidence.python import places
 from ..evidence.time import host_idle
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
@@ -42,6 +42,8 @@ _SCRIPT = """
     aten::mm 100us @train.py(12): <module>
     """
 
+_NEXT_OP = "aten::relu @train.py(9): train"
+_FREES = "work 900us\n[memory] -{}B"
 _NEXT_LINE = "aten::mm @train.py(9): train", "work 900us", "aten::relu @train.py(12): train"
 _IN_PARTS = under(
     "train.py(7): sample 1910us",
@@ -109,6 +111,13 @@ class PythonBound(Pattern):
         Fires("in-no-function", _run(*_NEXT_LINE, gpu=""), 3, "train.py:12"),
         Quiet("in-the-capture-of-a-graph", _run(_OP, _CAPTURE)),
         Quiet("in-one-step", on_gpu(under("ProfilerStep#1", _ONE), _NEXT)),
+        Quiet("frees-a-large-tensor", _run("aten::mm", _FREES.format(128 << 20), _NEXT_OP, gpu="")),
+        Fires(
+            "frees-a-small-tensor",
+            _run("aten::mm", _FREES.format(16 << 20), _NEXT_OP, gpu=""),
+            events=3,
+            at="train.py:9",
+        ),
         Quiet("in-the-engine", _run(_NODE, "[memory] 900us 8B", _NODE)),
         Fires("a-hook", _run(_NODE, _LONG, _NODE), events=3, at="train.py:3"),
         Quiet("hidden", _run(_OP.replace("gemm 5us", "gemm 2000us"), _LONG)),
@@ -130,8 +139,10 @@ class PythonBound(Pattern):
         parts = _parts_of(anothers, idle.stretches)
         python = [
             each
-            for each, part in zip(idle.stretches, parts, strict=True)
-            if part < self.most_of_another and _is_python(each)
+            for each, part, frees in zip(
+                idle.stretches, parts, _are_for_memory(trace, idle.stretches), strict=True
+            )
+            if part < self.most_of_another and _is_python(each) and not frees
         ]
         window_ns = max(trace.step_time.total_ns, 1)
         for same in places.grouped(python, lambda each: _place(trace, each)):
@@ -206,7 +217,8 @@ def _share_without_a_processor(trace: Trace) -> float:
     0 if that is not known, and where steps have times in which none waits.
     """
     header = trace.info.header
-    none_waits = trace.device_is_modelled or "tidy_times" in header
+    are_without = "tidy_times" in header and header.get("tidy_times_hold_waits") is not True
+    none_waits = trace.device_is_modelled or are_without
     said = None if none_waits else header.get("tidy_queued_share")
     return float(min(max(said, 0), 1)) if isinstance(said, (int, float)) else 0.0
 
@@ -220,6 +232,16 @@ def _is_python(stretch: Stretch) -> bool:
     of_libraries = takewhile(lambda each: not is_of_user(each), stretch.functions)
     waits = any(waits_for_others(each.name) for each in of_libraries)
     return stretch.op is None and not waits and preparing(stretch.functions) is None
+
+
+def _are_for_memory(trace: Trace, stretches: Sequence[Stretch]) -> list[bool]:
+    """Tell of each stretch whether large tensors that are freed in it may take all of it."""
+    edges = np.array([(each.start_ns, each.end_ns) for each in stretches], np.int64).reshape(-1, 2)
+    starts_ns, ends_ns = edges.T
+    found: list[bool] = (
+        memory.unmapping_ns(trace, starts_ns, ends_ns) > ends_ns - starts_ns
+    ).tolist()
+    return found
 
 
 def _parts_of(time: Intervals, stretches: Sequence[Stretch]) -> list[float]:

@@ -59,6 +59,10 @@ def test_python_is_named_by_its_function(read_events: ReadEvents) -> None:
         ({"tidy_queued_share": 0.5}, Severity.WARNING),
         ({"tidy_queued_share": "much"}, Severity.WARNING),
         ({"tidy_queued_share": 0.97, "tidy_times": "light"}, Severity.WARNING),
+        (
+            {"tidy_queued_share": 0.97, "tidy_times": "light", "tidy_times_hold_waits": True},
+            Severity.INFO,
+        ),
     ],
 )
 def test_threads_that_waited_for_a_processor(
