@@ -80,6 +80,18 @@ def test_steps_of_another_kind_stay() -> None:
     assert light.lengths_ns.tolist() == [_STEP_NS] * 3 + [_STEP_NS + 28_000]
 
 
+def test_steps_that_are_all_of_another_kind_stay() -> None:
+    """As those of a script that does one operator more in each step: none tells where it waited."""
+    light = _light([[0] * 4, [9_000] * 4, [0] * 4, [7_000] * 4])
+    names = light.table["name_id"].reshape(4, -1)
+    for step in range(1, 4):
+        names[step, :step] = light.strings.names["aten::rare"]
+    after = undisturbed(light)
+    assert not after.are_quickest
+    assert after.lengths_ns.tolist() == light.lengths_ns.tolist()
+    assert undisturbed(_light([[0] * 4] * 3)).are_quickest
+
+
 def test_what_waited_in_every_step() -> None:
     """The products waited in each step that was recorded, but not with nothing recorded."""
     marks = ((0, _FETCH, 0), (_TRUE[_FETCH], _FETCH, 1))

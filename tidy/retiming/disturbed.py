@@ -21,6 +21,7 @@ from .stopped_clock import laid_out
 _DISTURBED = 0.1
 # Threads of a script that compute for so much of it are what its steps may wait for.
 _BESIDE = 0.1
+_MOST = 0.5  # of the steps have to be like others, or what they are without waits is not known
 _QUICKEST = 5  # one in so many of the steps with nothing recorded
 
 
@@ -45,7 +46,8 @@ def works_beside(beside_ns: int, recorded_ns: int) -> bool:
 def undisturbed(light: LightSteps) -> LightSteps:
     """Return the steps with each part as long as in the quickest of the steps that are like it.
 
-    Steps of a run with devices stay as they are; so does a step that is like too few others.
+    Steps of a run with devices stay as they are; so does a step that is like too few others, and so
+    do all where most are.
     """
     if light.has_device or light.main not in light.moments:
         return light
@@ -56,12 +58,14 @@ def undisturbed(light: LightSteps) -> LightSteps:
         mine = moments.within(index)
         bounds.append(np.clip(np.concatenate([[start], mine.times_ns, [end]]), start, end))
         alike.setdefault(mine.labels.tobytes(), []).append(index)
+    groups = [group for group in alike.values() if len(group) >= FEWEST_STEPS]
+    if sum(map(len, groups)) < _MOST * len(light.steps):
+        return light
     lengths = [np.diff(each) for each in bounds]
-    for group in alike.values():
-        if len(group) >= FEWEST_STEPS:
-            quickest = np.min([lengths[index] for index in group], axis=0)
-            for index in group:
-                lengths[index] = quickest
+    for group in groups:
+        quickest = np.min([lengths[index] for index in group], axis=0)
+        for index in group:
+            lengths[index] = quickest
     given = laid_out(bounds, lengths)
     recorded, became = np.concatenate(bounds), np.concatenate(given)
     table = light.table

@@ -37,6 +37,7 @@ _WAITED = "; other work of this machine kept threads of the script waiting"
 _DISTURBED = (
     f"{_WAITED}, so that each part of a step is taken to be as long as in the quickest steps"
 )
+_UNEQUAL = f"{_WAITED}, and no steps are enough alike to tell where"
 _SCALED = "; other work of this machine kept it waiting, so that the host's times are scaled"
 _IN_FULL = "times are as recorded in full, which makes Python and small operators slower: "
 _UNLIKE = (
@@ -103,6 +104,7 @@ class Assembled:
             disturbed = is_busy or self.quickest or is_queued
             if disturbed:
                 light, steps = undisturbed(light), quickest_of(steps)
+        is_quickest = light.are_quickest
         if disturbed:
             full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
             bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
@@ -123,7 +125,8 @@ class Assembled:
             "tidy_times": "light" if bare_ns is None else "unrecorded",
             "tidy_taken_off_ns": true.taken_off_ns,
             "tidy_timed_steps": len(light.steps),
-            "tidy_quickest": disturbed and not light.has_device,
+            "tidy_quickest": is_quickest,
+            "tidy_times_hold_waits": disturbed and not is_quickest and not light.has_device,
         }
         if is_paced:
             self.notes.append(_PACED.format(len(light.steps)))
@@ -133,7 +136,8 @@ class Assembled:
         if bare_ns is None:
             compared, scaled = " than light recording", _BUSY if is_busy and not disturbed else ""
         said = _TIMED.format(_slower(by_full), compared, len(light.steps), scaled)
-        why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
+        equal = _QUICKEST if self.quickest else _DISTURBED
+        why = _SCALED if light.has_device else equal if is_quickest else _UNEQUAL
         self.notes.append(said + (why if disturbed else ""))
 
     def leave_out_slow(self) -> None:
