@@ -238,6 +238,14 @@ f.sum(np.int64(0)), f.argmax(np.int64(1)), f.std(np.int64(1), keepdim=True); f.c
 f.detach().logsumexp(np.int64(0)); f.roll(np.int64(1), np.int64(0)); torch.movedim(f, np.int64(0), np.int64(1))
 F.max_pool1d(f, np.int64(2), np.int64(1)); F.adaptive_avg_pool1d(f, np.int64(2))
 F.conv1d(f[None], f[None, :, :2], stride=np.int64(2))
+torch._foreach_div([B], 300); torch.tensor([2]) * np.bool_(True); torch.full((1,), np.bool_(True))
+torch.where(torch.tensor([True]), np.bool_(True), 2); torch.full((1,), torch.tensor(2.5).double())
+torch.full((1,), B[0]); torch.arange(torch.tensor(2.0).double()); torch.xlogy(f, 1.0)
+torch.addcmul(S, S, S, value=0.5); torch.where(torch.tensor([True]), 70000, torch.ones(1).half())
+torch.where(B > 3, B, -3)
+torch.autograd.grad(z.logsumexp(np.int64(0)).sum(), z), torch.autograd.grad(z.sum(np.int64(0)).sum(), z)
+nn.LayerNorm(np.int64(3))(f.detach()[:, :3]), nn.Conv1d(2, 1, np.int64(2), padding=np.int64(1)).weight.shape
+nn.AvgPool1d(np.int64(2))(f), nn.ConstantPad1d(np.int64(2), 1)(f)
 """)
 _OF_NOTHING = "(lambda f, t: torch.autograd.grad(f(t).sum(), t))(lambda t: {}, torch.ones({}).requires_grad_())"
 _WRITTEN = calls("""

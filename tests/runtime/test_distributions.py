@@ -85,3 +85,15 @@ def test_no_share_of_16_bits_is_1_and_no_sample_infinite(name):
     assert (drawn.float().min(), drawn.float().max() < 1) == (0, True)
     loc = rt.zeros((), dtype=dtype)
     assert D.Laplace(loc, loc + 1).sample((200_000,)).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [rt.float16, rt.float32, rt.float64])
+def test_numbers_drawn_are_below_the_upper_end(dtype, monkeypatch):
+    class Highest:
+        def uniform(self, low, high, shape):
+            return np.full(shape, np.nextafter(high, low))
+
+    monkeypatch.setattr(rt.default_generator, "_stream", Highest())
+    assert (rt.empty(3, dtype=dtype).uniform_() < 1).all()
+    assert (rt.empty(3, dtype=dtype).uniform_(-2, -1) < -1).all()
+    assert rt.empty(3, dtype=dtype).uniform_(2, 2).tolist() == [2, 2, 2]
