@@ -217,3 +217,11 @@ def test_data_parallel_takes_inputs_to_its_module() -> None:
     assert [*alone.state_dict()] == ["module.weight", "module.bias"]
     with pytest.raises(NotImplementedError, match="one process"):
         torch.nn.parallel.DistributedDataParallel(layer)
+
+
+def test_a_typed_tensor_is_of_its_device() -> None:
+    here, there = torch.FloatTensor(2), torch.cuda.FloatTensor(2)
+    assert (here.device, there.device) == ("cpu", CUDA)
+    assert isinstance(here, torch.FloatTensor) > isinstance(here, torch.cuda.FloatTensor)
+    assert isinstance(there, torch.cuda.FloatTensor) > isinstance(there, torch.FloatTensor)
+    assert not isinstance(there, torch.cuda.LongTensor)
