@@ -164,7 +164,8 @@ class RuntimeBackend(Backend):
         clock = self._modelled_clock
         if clock.offset_ns:
             clock.count(self._paused_ns, self._paused_ns, 0)  # what is under way counts up to here
-        return unix_ns - clock.offset_ns
+        now_ns: int = unix_ns - clock.offset_ns
+        return now_ns
 
     def resume(self) -> None:
         self._take_off()
