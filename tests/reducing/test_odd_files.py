@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from job_maker import JobOptions, make_job
 
-from tidy.reducing import folder
-
 from ..cli.command import Result, tidy
 from ..environment import pairs
 
@@ -35,7 +33,7 @@ def job(made: Path, tmp_path: Path) -> Path:
 def how_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether ranks are compared by their traces, or, as of more than 64, by their tables."""
     if request.param == "many":
-        monkeypatch.setattr(folder, "_MOST_FILES", 1)
+        monkeypatch.setattr("tidy.readers.text_size._MOST_FILES", 1)
     return str(request.param)
 
 

@@ -14,7 +14,7 @@ from job_maker import JobOptions, make_job
 from tidy.commands import reduced
 from tidy.commands.files import InputFiles
 from tidy.readers.workers import best_method
-from tidy.reducing import RankFile, RankSettings, folder, pool, rank, reduce_files, reduce_held
+from tidy.reducing import RankFile, RankSettings, pool, rank, reduce_files, reduce_held
 from tidy.summary import decode, encode
 
 from ..cli.command import EXAMPLES, Result, tidy
@@ -50,7 +50,7 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the traces of no two ranks together."""
-    monkeypatch.setattr(folder, "_MOST_FILES", 1)
+    monkeypatch.setattr("tidy.readers.text_size._MOST_FILES", 1)
 
 
 def _method(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
