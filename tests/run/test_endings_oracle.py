@@ -95,6 +95,41 @@ def test_profiler_that_crashes(tmp_path: Path) -> None:
     assert [step.number for step in found.trace.steps] == list(range(int(said[1]) + 1))
 
 
+# What PyTorch's profiler does when it exports a part after one with steps was written.
+_KILLED_EXPORT = """
+import json
+from glob import glob
+from tempfile import gettempdir
+export = torch.profiler.profile.export_chrome_trace
+def export_and_die(profiler, path):
+    export(profiler, path)
+    written = glob(f"{{gettempdir()}}/tidy-run-{{os.getppid()}}-*/piece-?.json")
+    ended = sum(len(json.load(open(each))["steps_ns"]) for each in written)
+    if ended:
+        {more}
+        print(ended, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+torch.profiler.profile.export_chrome_trace = export_and_die
+for _ in range(3000): steps(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["os.truncate(path, os.path.getsize(path) // 2)", "os.truncate(path, 0)", "pass"],
+    ids=["half", "nothing", "all-but-its-facts"],
+)
+def test_killed_while_a_piece_is_written(more: str, tmp_path: Path) -> None:
+    """What was written before is reported, whatever there is of the part under way."""
+    script = write_script(tmp_path, _TRAIN + _KILLED_EXPORT.format(more=more))
+    found = record("--warmup", "0", "--steps", "100000", script, cwd=tmp_path)
+    assert (found.code, found.err) == (128 + signal.SIGKILL, "")
+    ended = int(found.out.split("\n")[1])
+    said = "ended by SIGKILL while a part was being written; what ran after step"
+    assert f"{said} {ended - 1} is lost" in " ".join(found.out.split())
+    assert [step.number for step in found.trace.steps] == list(range(ended))
+
+
 def test_interrupted_while_a_piece_is_written(tmp_path: Path) -> None:
     """Ctrl-C reaches the script, though it came while the recorder was at work."""
     interrupted = _FAILING_STOP.format(failure="os.kill(os.getpid(), signal.SIGINT)")
