@@ -35,9 +35,12 @@ def test_colours_on_a_terminal_only() -> None:
     assert _COLOUR.search(tidy("report", trace, FORCE_COLOR="1").out)
 
 
-@pytest.mark.parametrize("columns", [1, 60, 90, 300])
-def test_a_report_fits_its_terminal_but_stays_readable(columns: int) -> None:
-    shown = _on_terminal("report", EXAMPLES[0], columns=columns, NO_COLOR="1")
+@pytest.mark.parametrize(
+    ("columns", "more"),
+    [(columns, {"NO_COLOR": "1"}) for columns in (1, 60, 90, 300)] + [(60, {"TERM": "dumb"})],
+)
+def test_a_report_fits_its_terminal_but_stays_readable(columns: int, more: dict[str, str]) -> None:
+    shown = _on_terminal("report", EXAMPLES[0], columns=columns, **more)
     widest = max(len(line) for line in _STYLE.sub("", shown).splitlines())
     assert 30 < widest <= min(max(columns, 40), 100)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from shutil import get_terminal_size
 from typing import IO
 
 from rich.cells import cell_len
@@ -106,9 +107,13 @@ def make_console(file: IO[str], width: int | None = None) -> ReportConsole:
     """
     console = ReportConsole(file, None, force_terminal=None if file is sys.stdout else False)
     width = _asked_for() if width is None else width
+    is_dumb = console.is_dumb_terminal
     if width is None and console.cuts:
-        width = min(console.width, _WIDEST)
+        columns = get_terminal_size((PIPE_WIDTH, 0)).columns if is_dumb else console.width
+        width = min(columns, _WIDEST)
     console.width = max(PIPE_WIDTH if width is None else width, NARROWEST)
+    if is_dumb:  # as in an editor: Rich takes 80 columns unless both are set
+        console.height = console.height
     return console
 
 
