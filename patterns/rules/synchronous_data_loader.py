@@ -207,8 +207,8 @@ def _edit(trace: Trace, fetches: NDArray[np.int64], items: _RowItems | None) -> 
 def _has_no_workers(iterator: Event) -> bool:
     """Tell whether an `__iter__` makes an iterator, and makes it without asking about workers.
 
-    Calls that were open when a segment of the recording began start with it, all at one time; what
-    was asked before is in the segment before.
+    Calls that were open when a piece of the recording began start with it, all at one time; what
+    was asked before is in the piece before.
     """
     for call in iterator.children[:1]:
         if call.name.endswith(": _get_iterator") and _FILE in call.name:
