@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tidy import Pattern
+from tidy.account import Accountant, make_accounts
 from tidy.finding import Checked, NotChecked
 from tidy.patterns.base import Match, Matches
 from tidy.patterns.registry import load_builtin_patterns
@@ -123,6 +124,18 @@ def test_forks_run_the_rules_in_their_order(own_are_known: None) -> None:
             assert list(map(str, outcomes[code].findings)) == list(map(str, outcome.findings))  # type: ignore[union-attr]
             assert all(each.events[0].trace is trace for each in outcomes[code].findings)  # type: ignore[union-attr]
     assert outcomes["ABC104"].error.startswith("ValueError: no such luck (find, line ")  # type: ignore[union-attr]
+
+
+def test_a_fork_makes_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of the window that the trace had; that of another one is made anew."""
+    trace, expected = read_trace(EXAMPLE), make_accounts(read_trace(EXAMPLE))
+    run_in_forks(trace, [], 2)
+    of_one_step = trace.only_step("slowest")
+    assert make_accounts(of_one_step) == make_accounts(read_trace(EXAMPLE).only_step("slowest"))
+    assert make_accounts(of_one_step) != expected
+    monkeypatch.delattr(Accountant, "_account")
+    assert make_accounts(trace) == expected
+    assert all(each.window is trace.window for each in make_accounts(trace))
 
 
 def test_rules_of_others_run_where_the_command_does() -> None:
