@@ -44,7 +44,7 @@ class _Inherited(NamedTuple):
     numbers: int
 
 
-class _Sent(NamedTuple):
+class _Results(NamedTuple):
     """What a worker sends: packed outcomes, and packed accounts if it has made them."""
 
     outcomes: list[bytes]
@@ -92,7 +92,7 @@ def run_in_forks(trace: Trace, rules: Sequence[Pattern], jobs: int) -> dict[str,
 
 
 def _taken(
-    trace: Trace, workers: Workers, tasks: Sequence[Task[None, _Sent]]
+    trace: Trace, workers: Workers, tasks: Sequence[Task[None, _Results]]
 ) -> dict[str, Outcome]:
     """Take what all workers send, and return the outcomes."""
     found: dict[str, Outcome] = {}
@@ -106,7 +106,7 @@ def _taken(
     return found
 
 
-def _run_shares(_: None) -> _Sent:
+def _run_shares(_: None) -> _Results:
     """Run shares until none is left, and pack what comes of them. It runs in a worker."""
     trace, shares, numbers = _inherited[-1]
     outcomes: dict[str, Outcome] = {}
@@ -118,4 +118,4 @@ def _run_shares(_: None) -> _Sent:
                 accounts = pickle.dumps(make_accounts(trace))
         outcomes |= run_patterns(trace, shares[at])
     packed = (pack_outcomes({code: outcome}, trace) for code, outcome in outcomes.items())
-    return _Sent([each for each in packed if each is not None], accounts)
+    return _Results([each for each in packed if each is not None], accounts)
