@@ -10,7 +10,7 @@ from operator import attrgetter
 import numpy as np
 
 from tidy.finding import Severity
-from tidy.trace import Event, EventKind, Location, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Location, Rows, Trace
 from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
@@ -33,6 +33,7 @@ _BATCH_THEM = "for a product each: batch them if none needs the one before"
 _BRANCHING = "element by element, some by another branch: torch.where() if none needs another"
 _DECIDING = "element by element, and a value read in each may decide a branch: then torch.where()"
 _CARRIED = "element by element, where each may need the one before"
+_UNTOLD = "element by element; record_shapes=True may tell if each needs the one before"
 _ONE_LAYER = "nn.LSTM, nn.GRU or nn.RNN for all iterations, if no input needs a result"
 
 # Batches that TDY106 names, unless its options say otherwise.
@@ -58,6 +59,10 @@ _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 se
 
 def _ops(names: str = "select fill_") -> str:
     return "".join(f"aten::{name}\n" for name in names.split())
+
+
+def _elements(more: str = "") -> str:
+    return joined(*(_ELEMENT.format(at) + _ops(more) for at in range(12)))
 
 
 def _branching(*bodies: str, count: int = 16) -> str:
@@ -101,8 +106,9 @@ class ForLoopIndexing(Pattern):
     a matrix product or a convolution are info: they can be batched, unless each needs the one
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that may need what the one before made are info,
-    where shapes were recorded, but for sums of which shapes, memory or gradients tell that rounds
-    only add to them. Info are also rounds that differ by a branch or two, where inputs were
+    but for sums of which shapes, memory or gradients tell that rounds only add to them. Without
+    shapes others are warnings only if they fill what they select, or call functions of one tensor.
+    Info are also rounds that differ by a branch or two, where inputs were
     recorded, and rounds that test a tensor or read a value, and then end, compute or, after a test,
     write: a branch may not have been taken, or the loop may end at some value.
     Rounds of views alone count where they take 1 % of the steps. Rows that become one tensor, and
@@ -137,23 +143,17 @@ class ForLoopIndexing(Pattern):
     examples = (
         Fires("fill", under(FRAME, _ops() * 12), at=AT),
         Fires("helper", under(FRAME, under("train.py(1): put", _ops()) * 12), at=AT),
-        Fires("copy-plus-one", under(FRAME, _ops("select add select copy_") * 10), at=AT),
+        Fires(
+            "no-shapes", under(FRAME, _ops("select add select copy_") * 10), 1, AT, Severity.INFO
+        ),
         Fires("between-other-work", _ops() * 12 + "aten::mm\n" + _ops() * 5, events=2),
-        Fires("index-changes", joined(*map(_ELEMENT.format, range(12)))),
+        Fires("index-changes", _elements()),
         Quiet("rows-that-are-stacked", steps(under(FRAME, _ROWS + "aten::stack 20us\n"))),
         Fires("rows-that-are-kept", steps("aten::mm", under(FRAME, _ROWS)), events=3, at=AT),
         Quiet("nine-rounds", under(FRAME, _ops() * 9)),
         Quiet("same-index", _ELEMENT.format(0) * 12),
-        Fires(
-            "product-in-each-round",
-            joined(*(_ELEMENT.format(at) + "aten::mm\naten::tanh\n" for at in range(12))),
-            severity=Severity.INFO,
-        ),
-        Fires(
-            "a-cell-in-each-round",
-            joined(*(_ELEMENT.format(at) + "aten::lstm_cell\n" for at in range(12))),
-            severity=Severity.INFO,
-        ),
+        Fires("product-in-each-round", _elements("mm tanh"), severity=Severity.INFO),
+        Fires("a-cell-in-each-round", _elements("lstm_cell"), severity=Severity.INFO),
         Fires("what-is-written-is-not-needed-after", _written()),
         Fires("the-sum-before-is-needed", _sums(), severity=Severity.INFO),
         Fires(
@@ -168,7 +168,7 @@ class ForLoopIndexing(Pattern):
         Fires("written-if", under(FRAME, _WRITES_IF * 12), 1, AT, Severity.INFO),
         Fires("from-mid-round", under(FRAME, _FROM_A_WRITE), 1, "train.py:8", Severity.INFO),
         Fires("a-condition-for-python", under(FRAME, _ops("select eq is_nonzero to") * 12), at=AT),
-        Fires("values-are-written", under(FRAME, _ops("select item select fill_") * 12), at=AT),
+        Fires("values", under(FRAME, _ops("select item select fill_") * 12), 1, AT, Severity.INFO),
         Quiet("each-another", _branching(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("few-branches", _branching("aten::mul\n", "aten::flip\naten::mul\n", count=9)),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
@@ -199,7 +199,8 @@ class ForLoopIndexing(Pattern):
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             count, fewest = sum(w.rounds for w in walks), min(w.rounds for w in walks)
-            doubt = walks[0].doubt or (_CARRIED if any(w.is_carried for w in walks) else "")
+            carried = _CARRIED if Capability.SHAPES in trace.capabilities else _UNTOLD
+            doubt = walks[0].doubt or (carried if any(w.is_carried for w in walks) else "")
             counted = count_text(trace, count, "iterations", [walk.rows for walk in walks])
             one_op = edits.one_op_for_rounds(trace, rounds.rows, rounds.host, fewest)
             yield Match(
@@ -282,7 +283,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
                 continue
             start = first + loops.begin_of_rounds(trace, rows[first:last], period, select_id)
             body = body_of(names[start : start + period])
-            walk = _walk(trace, rows[start:last], period, select_id, fewest_rounds, body)
+            whole = loops.whole_rounds(trace, rows[first:last], period)
+            walk = _walk(trace, rows[start:last], whole, period, fewest_rounds, body)
             if walk is not None:
                 taken[first:last] = True
                 found[walk.location, tuple(names[start : start + period].tolist())] = walk
@@ -293,7 +295,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
             for first, last in loops.further_rounds(names, places_of, called, taken):
                 if repeats.calls[first] != repeats.calls[last - 1]:  # items of a loader
                     continue
-                more = _walk(trace, rows[first:last], len(called), select_id, 2, walk.body)
+                more = _walk(trace, rows[first:last], rows[first:last], len(called), 2, walk.body)
                 if more is not None and more.location == location:
                     taken[first:last] = True
                     yield more
@@ -362,9 +364,10 @@ def _is_of_data_sets(around: Event) -> bool:
 
 
 def _walk(
-    trace: Trace, rows: Rows, period: int, select_id: int, fewest_rounds: int, body: Body
+    trace: Trace, rows: Rows, whole: Rows, period: int, fewest_rounds: int, body: Body
 ) -> _Walk | None:
-    """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
+    """The walk that `rows` are, from a select on; rounds of `whole` begin as in the source."""
+    select_id = trace.strings.names["aten::select"]
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
     rounds = -(-len(selects) // slots)
@@ -377,7 +380,7 @@ def _walk(
     walk = _walk_at(trace, rows, rounds, body)
     if walk is None or body is Body.PRODUCTS:
         return walk
-    return replace(walk, is_carried=may_be_carried(trace, rows, period))
+    return replace(walk, is_carried=may_be_carried(trace, whole, period))
 
 
 def _walk_at(trace: Trace, rows: Rows, rounds: int, body: Body) -> _Walk | None:

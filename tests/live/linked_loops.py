@@ -1,6 +1,6 @@
-"""Loops whose rounds hang together: by a sum alone, or each needs what the one before made.
+"""Loops whose rounds share nothing, or a sum alone.
 
-What rounds of both kinds call may be the same, one operator after the other.
+What they call may be the same as in recurrences, one operator after the other.
 """
 
 from typing import NamedTuple
@@ -129,6 +129,38 @@ loss = total.sum()
     ),
 ]
 
+# Rounds that share nothing.
+APART = [
+    LinkedLoop(
+        "rows-with-noise",
+        """
+rows = []
+for t in range(30):
+    rows.append(torch.tanh(series[t]) + 0.1 * torch.randn(8, 16))
+loss = torch.stack(rows).square().mean()
+""",
+    ),
+    LinkedLoop(
+        "rows-with-padding",
+        """
+rows = []
+for t in range(30):
+    rows.append(torch.cat([torch.zeros(8, 1), torch.sin(series[t])], 1))
+loss = torch.stack(rows).square().mean()
+""",
+    ),
+    LinkedLoop(
+        "into-rows-of-a-buffer",
+        """
+rows = torch.zeros(30, 8, 16)
+for t in range(30):
+    torch.maximum(series[t], others[t], out=rows[t])
+loss = rows.square().mean()
+""",
+        "others = torch.randn(30, 8, 16)",
+    ),
+]
+
 # Sums of products, which a trace does not tell from recurrences.
 SUMS_OF_PRODUCTS = [
     LinkedLoop(
@@ -150,166 +182,5 @@ for e in range(16):
 loss = out.square().mean()
 """,
         "experts = torch.randn(16, 16, 24, requires_grad=True)",
-    ),
-]
-
-RECURRENCES = [
-    LinkedLoop(
-        "an-rnn",
-        """
-h, out = torch.zeros(8, 16), torch.zeros(8, 16)
-for t in range(30):
-    h = torch.tanh(series[t] @ layer.weight + h @ table[0])
-loss = h.square().mean()
-""",
-    ),
-    LinkedLoop(
-        "an-rnn-and-its-losses",
-        """
-h, loss = torch.zeros(8, 16), 0
-for t in range(30):
-    h = torch.tanh(series[t] + 0.5 * h)
-    loss = loss + h.square().mean()
-""",
-    ),
-    LinkedLoop(
-        "residual-layers",
-        """
-h = series[0]
-for t in range(30):
-    h = h + torch.tanh(h @ table[t])
-loss = layer(h).square().mean()
-""",
-        "table.requires_grad_()",
-    ),
-    LinkedLoop(
-        "a-scan",
-        """
-gates, h, states = torch.sigmoid(layer(x)), torch.zeros(16), []
-for t in range(30):
-    h = gates[t] * h + b[t]
-    states.append(h)
-loss = torch.stack(states).square().mean()
-""",
-    ),
-    LinkedLoop(
-        "a-discounted-sum",
-        """
-values, total, returns = layer(x).sum(1), torch.zeros(()), []
-for t in range(30):
-    total = values[t] + 0.99 * total
-    returns.append(total)
-loss = torch.stack(returns).square().mean()
-""",
-    ),
-    LinkedLoop(
-        "a-discounted-sum-of-rows",
-        """
-values, total, loss = layer(x), torch.zeros(()), 0
-for t in range(30):
-    total = values[t].sum() + 0.99 * total
-loss = total.square()
-""",
-    ),
-    LinkedLoop(
-        "an-average",
-        """
-out, mean = layer(x), torch.zeros(16)
-for t in range(30):
-    mean = 0.9 * mean + 0.1 * out[t]
-loss = mean.square().mean()
-""",
-    ),
-    LinkedLoop(
-        "an-average-without-gradients",
-        """
-out, mean = layer(x), torch.zeros(16)
-for t in range(30):
-    with torch.no_grad():
-        mean = 0.9 * mean + 0.1 * out[t]
-loss = (out - mean).square().mean()
-""",
-    ),
-    LinkedLoop(
-        "langevin-steps",
-        """
-z, noise = torch.zeros(8, 16), torch.randn(30, 8, 16)
-for t in range(30):
-    z = z - 0.01 * layer(z) + 0.1 * noise[t]
-loss = z.square().mean()
-""",
-    ),
-    LinkedLoop(
-        "the-state-after-the-input",
-        """
-out, h = layer(x), torch.zeros(16)
-for t in range(30):
-    h = out[t] + torch.tanh(h)
-loss = h.square().mean()
-""",
-    ),
-    LinkedLoop(
-        "a-beam",
-        """
-scores, all_scores = torch.zeros(8), torch.log_softmax(layer(series), -1)
-for t in range(30):
-    both = scores.unsqueeze(1) + all_scores[t]
-    scores = both.view(-1).topk(8)[0]
-loss = scores.sum()
-""",
-    ),
-    LinkedLoop(
-        "a-hidden-markov-model",
-        """
-emitted, alpha = layer(x), torch.zeros(16)
-for t in range(30):
-    alpha = torch.logsumexp(alpha.unsqueeze(1) + table[0], 0) + emitted[t]
-loss = -torch.logsumexp(alpha, 0)
-""",
-    ),
-    LinkedLoop(
-        "light-through-a-volume",
-        """
-alpha, passed, loss = torch.sigmoid(layer(x).mean(1)), torch.ones(()), torch.zeros(())
-for t in range(30):
-    loss = loss + passed * alpha[t]
-    passed = passed * (1 - alpha[t])
-""",
-    ),
-    LinkedLoop(
-        "euler-steps-of-a-number",
-        """
-rates, s = layer(x).sum(1), torch.ones(())
-for t in range(30):
-    s = s + 0.1 * torch.sin(s) * rates[t]
-loss = s.square()
-""",
-    ),
-    LinkedLoop(
-        "states-in-a-buffer",
-        """
-with torch.no_grad():
-    states = torch.zeros(31, 8, 16)
-    for t in range(30):
-        states[t + 1] = torch.tanh(states[t] * 0.5 + series[t])
-loss = layer(states[-1]).square().mean()
-""",
-    ),
-    LinkedLoop(
-        "a-state-that-is-detached",
-        """
-h, loss = torch.zeros(8, 16), 0
-for t in range(30):
-    h = torch.tanh(series[t] * b[t] + h.detach() @ table[0])
-    loss = loss + h.mean()
-""",
-    ),
-    LinkedLoop(
-        "an-average-of-losses",
-        """
-out, loss = layer(x), torch.zeros(())
-for i in range(30):
-    loss = 0.9 * loss + 0.1 * F.mse_loss(out[i], y[i])
-""",
     ),
 ]

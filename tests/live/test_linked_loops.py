@@ -11,10 +11,12 @@ from tidy import Trace
 from tidy.finding import Severity
 
 from ..run.running import record, write_script
-from .linked_loops import RECURRENCES, SUMS, SUMS_OF_PRODUCTS, LinkedLoop
+from .linked_loops import APART, SUMS, SUMS_OF_PRODUCTS, LinkedLoop
+from .linked_recurrences import RECURRENCES
 from .scripts import recorded_in_steps
 
 _QUICK = {"each-expert", "attention-of-each-head", "a-scan", "residual-layers"}
+_QUICK |= {"rows-with-noise", "euler-maruyama-steps", "indexes-that-are-followed"}
 
 
 def _named(loops: list[LinkedLoop]) -> pytest.MarkDecorator:
@@ -48,8 +50,8 @@ def _has_saving(trace: Trace) -> bool:
     return any(each.correction.edit is not None for each in found)
 
 
-@_named(SUMS)
-def test_a_sum_is_a_warning_with_a_saving(one: LinkedLoop, tmp_path: Path) -> None:
+@_named([*APART, *SUMS])
+def test_what_is_a_sum_at_most_is_a_warning_with_a_saving(one: LinkedLoop, tmp_path: Path) -> None:
     trace = _on_runtime(one, tmp_path)
     assert _severities(trace) == {Severity.WARNING}
     assert _has_saving(trace)
@@ -65,8 +67,8 @@ def test_what_may_be_a_recurrence_is_no_warning(one: LinkedLoop, tmp_path: Path)
 
 @pytest.mark.oracle
 @pytest.mark.slow
-@pytest.mark.parametrize("one", [pytest.param(each, id=each.name) for each in SUMS])
-def test_a_sum_in_pytorch_is_a_warning(one: LinkedLoop, tmp_path: Path) -> None:
+@pytest.mark.parametrize("one", [pytest.param(each, id=each.name) for each in [*APART, *SUMS]])
+def test_a_sum_at_most_in_pytorch_is_a_warning(one: LinkedLoop, tmp_path: Path) -> None:
     assert _severities(_on_pytorch(one, tmp_path)) == {Severity.WARNING}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from math import prod
 from typing import Any
 
@@ -17,9 +18,10 @@ _BROADCAST = aten(
     "addcdiv clamp clamp_min clamp_max softmax log_softmax dropout layer_norm masked_fill cumsum "
     "flip roll eq ne gt ge lt le logical_and logical_or logical_not bitwise_and bitwise_or "
     "bitwise_not to _to_copy clone contiguous detach alias triu tril nan_to_num lift_fresh copy "
-    "fill zero"
+    "fill zero logaddexp __and__ __or__ __xor__ resolve_conj resolve_neg"
 )
-_REDUCES = aten("sum mean prod amax amin max min")
+_REDUCES = aten("sum mean prod amax amin max min logsumexp")
+_SPREADS = aten("std var")  # with a correction before what a reduction takes last
 # Which argument of a loss says how it is reduced; 0 is not at all.
 _REDUCTION = {
     f"aten::{name}": at
@@ -32,6 +34,9 @@ _REDUCTION = {
     for name in names.split()
 }
 LOSSES = frozenset(_REDUCTION)
+_OF_DIMS = aten("zeros ones empty rand randn")
+_NEW = aten("new_zeros new_ones new_full new_empty")
+_FILLED = aten("full new_full")
 
 
 def result_dims(name: str, dims: Sequence[Dims], values: Sequence[object]) -> Dims | None:
@@ -42,17 +47,42 @@ def result_dims(name: str, dims: Sequence[Dims], values: Sequence[object]) -> Di
         values: `Concrete Inputs` of all inputs.
     """
     try:
-        if name.removesuffix("_") in _BROADCAST:
+        if name in _BROADCAST or name.removesuffix("_") in _BROADCAST:
             return broadcast(dims)
         if name in _REDUCTION:
             at = _REDUCTION[name]
             return () if at >= len(values) or values[at] != "0" else None
         if name in _REDUCES:
             return _reduced(dims[0], values)
+        if name in _SPREADS:
+            return _reduced(dims[0], [*values[:2], *values[3:]])
         made = _MADE.get(name)
         return None if made is None else made(dims, [str(each) for each in values])
     except (ValueError, IndexError, ZeroDivisionError):  # a damaged file may have anything there
         return None
+
+
+def made_dims(name: str, values: Sequence[object]) -> tuple[Dims | None, str]:
+    """Return the dims of what is made of no tensor's elements, and the number of its dtype.
+
+    The dims are None if they are not known, and the number is "" for the dtype by default.
+
+    Args:
+        values: `Concrete Inputs` of all inputs: dims are a list, or one number after the other.
+    """
+    texts = [str(each) for each in values]
+    if name in _NEW:
+        texts = texts[1:]
+    skipped = name in _FILLED
+    try:
+        if texts and texts[0].startswith("["):
+            return tuple(_numbers(texts[0])), "".join(texts[1 + skipped : 2 + skipped])
+        if name not in _OF_DIMS:
+            return None, ""
+        dims = tuple(map(int, takewhile(str.isdigit, texts)))
+        return dims or None, "".join(texts[len(dims) : len(dims) + 1])
+    except ValueError:
+        return None, ""
 
 
 def broadcast(dims: Sequence[Dims]) -> Dims:
@@ -124,6 +154,23 @@ def _product(dims: Sequence[Dims], _: Sequence[str]) -> Dims:
     return (*broadcast([(1, *left[:-2]), (1, *right[:-2])])[1:], left[-2], right[-1])
 
 
+def _sliced(dims: Sequence[Dims], values: Sequence[str]) -> Dims:
+    at = int(values[1]) % len(dims[0])
+    start, end, step = (int(each) if each else None for each in (*values, "", "", "")[2:5])
+    size = len(range(dims[0][at])[start:end:step])
+    return (*dims[0][:at], size, *dims[0][at + 1 :])
+
+
+def _joined(dims: Sequence[Dims], values: Sequence[str]) -> Dims:
+    at = int(values[1]) % len(dims[0])
+    return (*dims[0][:at], sum(each[at] for each in dims), *dims[0][at + 1 :])
+
+
+def _taken_along(dims: Sequence[Dims], values: Sequence[str]) -> Dims:
+    at = int(values[1]) % len(dims[0])
+    return (*dims[0][:at], *dims[1], *dims[0][at + 1 :])
+
+
 def _linear(dims: Sequence[Dims], _: Sequence[str]) -> Dims:
     return dims[0][:-1] + dims[1][:-1]
 
@@ -137,6 +184,10 @@ _MADE: dict[str, Callable[[Sequence[Dims], Sequence[Any]], Dims]] = {
     "aten::view": _viewed,
     "aten::reshape": _viewed,
     "aten::linear": _linear,
+    "aten::slice": _sliced,
+    "aten::cat": _joined,
+    "aten::index_select": _taken_along,
+    **dict.fromkeys(aten("gather take"), lambda dims, _: dims[1]),
     **dict.fromkeys(aten("mm mv bmm matmul dot"), _product),
     "aten::addmm": lambda dims, values: _product(dims[1:], values),
 }

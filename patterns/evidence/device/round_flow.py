@@ -12,60 +12,25 @@ second read: where another round makes tensors of such dims it may be one of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidy.trace import Rows, Trace
-from tidy.trace.inputs import ITEM_NBYTES, is_dims
 from tidy.trace.kept import kept
 
 from ..python.op_names import VIEWS, aten
-from .result_dims import LOSSES, Dims, result_dims
+from .result_dims import LOSSES, Dims
+from .round_ops import SELECT, Kind, RoundOp, SeenTensor, ops_of_round
 
 _MOST_NBYTES = 1 << 60  # a damaged file may have any dims
 _UNIT_NBYTES = 512  # what allocators of devices round up to
-_SELECT, _LIST = "aten::select", "TensorList"
 _OF_NUMBERS = "aten::lift_fresh"  # what Python made a tensor of
-_SUMS, _SCALES = aten("add sub add_ sub_"), aten("mul mul_")
-_FLOATING = frozenset(
-    each for each in ITEM_NBYTES if "float" in each.lower() or "Half" in each or each == "double"
-)
-# Losses call it to check that dims go together; it returns what it is given.
-_CHECKS = aten("broadcast_tensors")
-_MAKES_FLOATS = aten("div to _to_copy mean exp log sqrt sigmoid tanh softmax log_softmax")
-_OF_PYTHON = frozenset({"double", "long int"})  # dtypes of tensors made of Python numbers
-_COMPARES = aten("eq ne gt ge lt le argmax argmin logical_and logical_or logical_not")
-
-
-class SeenTensor(NamedTuple):
-    """What is known of a tensor: its dims, and whether its elements are floating-point numbers."""
-
-    dims: Dims
-    is_float: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RoundOp:
-    """An operator of a round: where in it, what it reads, and what it makes if that is known."""
-
-    at: int
-    name: str
-    reads: tuple[SeenTensor, ...]
-    makes: SeenTensor | None
-    element_nbytes: frozenset[int]
-    dim: str
-    index: str
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether it may add to what the round before has left."""
-        return self.name in _SUMS and len(self.reads) == 2 and self.makes in self.reads
+_SCALES = aten("mul mul_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +42,27 @@ class Flow:
         doubted: operators that may read a tensor of it, with what they may read; none where all
             that rounds share are sums, which no other operator reads.
         sums: operators that may add to a sum.
+        unread: operators whose results no later one of the round may read.
         is_whole: whether all dims of results are known.
         writes_back: whether it reads an element that an earlier round may have written.
-        has_state: whether it changes a tensor in place that it may have of the round before.
+        has_state: whether it changes a tensor in place that it may have of the round before, or
+            looks up indexes that may be of it.
+        writes: whether it writes into elements.
     """
 
     ops: tuple[RoundOp, ...]
     doubted: tuple[tuple[RoundOp, SeenTensor], ...]
     sums: tuple[RoundOp, ...]
+    unread: tuple[RoundOp, ...]
     is_whole: bool
     writes_back: bool
     has_state: bool
+    writes: bool
+
+    @property
+    def doubted_dims(self) -> frozenset[Dims]:
+        """The dims of what it may read of the round before."""
+        return frozenset(each.dims for _, each in self.doubted)
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the bytes that tensors may take which a round reads of the round before."""
@@ -100,89 +75,134 @@ class Flow:
         return np.union1d(nbytes, -(-nbytes // _UNIT_NBYTES) * _UNIT_NBYTES)
 
 
-def flow_of(trace: Trace, a_round: Rows) -> Flow | None:
-    """Return the flow of a round that begins with a select; None if dims do not tell it.
+def flow_of(trace: Trace, a_round: Rows, before: Rows) -> Flow | None:
+    """Return the flow of a round; None if what one of its operators reads was not recorded.
 
-    What is made of no tensor, as random numbers are, has unknown ones.
+    Args:
+        a_round: its operators by start, and `before` those of the round before.
     """
-    known, names, inputs = _known_flows(trace), trace.name_id[a_round], trace.inputs_id[a_round]
-    key = names.tobytes(), inputs.tobytes()
+    known = _known_flows(trace)
+    rounds = np.concatenate((a_round, before))
+    key = trace.name_id[rounds].tobytes(), trace.inputs_id[rounds].tobytes()
     if key not in known:
-        known[key] = _flow_anew(trace, a_round)
+        known[key] = _flow_anew(trace, a_round, before)
     return known[key]
 
 
 @kept
 def _known_flows(_: Trace) -> dict[tuple[bytes, bytes], Flow | None]:
-    """By the names and inputs of a round its flow: those of one step are those of others."""
+    """By the names and inputs of two rounds the flow: those of one step are those of others."""
     return {}
 
 
-def _flow_anew(trace: Trace, a_round: Rows) -> Flow | None:
-    every = (_op(trace, at, row) for at, row in enumerate(a_round.tolist()))
-    ops = [op for op in every if op.name not in _CHECKS]
-    if not ops or not all(op.reads for op in ops):
+def _flow_anew(trace: Trace, a_round: Rows, before: Rows) -> Flow | None:
+    ops, ops_before = ops_of_round(trace, a_round), ops_of_round(trace, before)
+    if ops is None or ops_before is None:
         return None
+    ops, ops_before = _with_dims_of_readers(ops, ops_before)
+    computed = _computed(ops_before)
     # Where a loop begins is not known: what a round reads of the one before is the same anywhere.
-    flow, starts = _flow(ops), (at + 1 for at, op in enumerate(ops[:-1]) if op.is_sum)
-    of_numbers = (at for at, op in enumerate(ops) if at and op.name == _OF_NUMBERS)
-    for at in (*starts, *of_numbers) if flow.doubted else ():
-        turned = _flow(ops[at:] + ops[:at])
-        if len(turned.doubted) < len(flow.doubted):
-            flow = replace(turned, ops=tuple(ops))
+    flow = _flow(ops, computed)
+    starts = [at + 1 for at, op in enumerate(ops[:-1]) if op.is_sum]
+    starts += [
+        at for at, op in enumerate(ops) if at and (op.name == _OF_NUMBERS or op.is_made_of_nothing)
+    ]
+    for at in starts if flow.doubted else ():
+        turned = _flow(ops[at:] + ops[:at], computed)
+        if not turned.doubted:
+            return replace(turned, ops=ops)
     return flow
 
 
-def _op(trace: Trace, at: int, row: int) -> RoundOp:
-    number, name = int(trace.inputs_id[row]), trace.names[trace.name_id[row]]
-    shapes, dtypes = trace.inputs.shapes(number), trace.inputs.dtypes(number)
-    values = trace.inputs.concrete(number)
-    reads = tuple(_reads(shapes, dtypes))
-    of_tensors = [each for each in dtypes if each in ITEM_NBYTES]
-    makes = None
-    if reads and not any(each == _LIST for each in dtypes):
-        dims = result_dims(name, [each.dims for each in reads], values)
-        is_float = any(each.is_float for each in reads) or name in _MAKES_FLOATS
-        is_float &= name not in _COMPARES
-        is_float = reads[0].is_float if name in VIEWS else is_float
-        makes = None if dims is None else SeenTensor(dims, is_float)
-    nbytes = frozenset(ITEM_NBYTES[each] for each in of_tensors)
-    dim, index = (*map(str, values[1:3]), "", "")[:2]
-    return RoundOp(at, name, reads, makes, nbytes, dim, index)
+def _with_dims_of_readers(
+    ops: Sequence[RoundOp], before: Sequence[RoundOp]
+) -> tuple[tuple[RoundOp, ...], tuple[RoundOp, ...]]:
+    """Return the operators of two rounds with dims of results that only their readers tell.
+
+    What reads dims that neither the round before nor an operator of its own is known to have made
+    reads the first result of unknown dims that nothing has read yet.
+    """
+    rounds = list(ops), list(before)
+    computed, left = _computed(before), Counter[SeenTensor]()
+    unknown = list[int]()
+    for at, op in enumerate(ops):
+        for nth, each in enumerate(op.reads):
+            if _take(left, each) or not unknown or _is_in(each, computed) or op.name == SELECT:
+                continue
+            maker = unknown.pop(0)
+            for one_round in rounds:
+                if at < len(one_round) and nth < len(one_round[at].reads):
+                    made = one_round[at].reads[nth]
+                    one_round[maker] = replace(one_round[maker], makes=made)
+        if op.makes is not None:
+            left[op.makes] += 1
+        elif not op.returns_none:
+            unknown.append(at)
+    return tuple(rounds[0]), tuple(rounds[1])
 
 
-def _reads(shapes: Sequence[object], dtypes: Sequence[str]) -> Iterator[SeenTensor]:
-    """Yield tensors among inputs. PyTorch records a Python number as a tensor of its own dtype."""
-    first = next((each for each in dtypes if each in ITEM_NBYTES), None)
-    for at, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=False)):
-        if dtype == _LIST and isinstance(shape, tuple):
-            yield from (SeenTensor(each, True) for each in shape if is_dims(each))
-        elif dtype in ITEM_NBYTES and is_dims(shape):
-            is_number = (
-                at > 0 and shape == () and dtype != first and dtype in ("double", "long int")
-            )
-            if not is_number:
-                yield SeenTensor(shape, dtype in _FLOATING)  # type: ignore[arg-type]
+def _computed(ops: Sequence[RoundOp]) -> frozenset[SeenTensor]:
+    """Return what operators make from tensors, but for views of what they do not make."""
+    made = {
+        op.makes
+        for op in ops
+        if op.makes is not None and op.name not in VIEWS and not op.is_made_of_nothing
+    }
+    for op in ops:
+        if op.makes is not None and op.name in VIEWS and op.name != SELECT:
+            made |= {op.makes} if _is_in(op.reads[0], made) else set()
+    return frozenset(made)
 
 
-def _flow(ops: Sequence[RoundOp]) -> Flow:
-    """Return the flow of a round that begins with the first of these operators."""
-    is_whole = all(op.makes is not None for op in ops)
-    writes = _writes(ops)
-    computed = {op.makes for op in ops if op.name != _SELECT}
+def _is_in(tensor: SeenTensor, tensors: set[SeenTensor] | frozenset[SeenTensor]) -> bool:
+    return any(each in tensors for each in _kin(tensor))
+
+
+def _take(left: Counter[SeenTensor], tensor: SeenTensor) -> bool:
+    """Take such a tensor from those that are left, and tell whether there was one."""
+    found = next((each for each in _kin(tensor) if left[each]), None)
+    if found is not None:
+        left[found] -= 1
+    return found is not None
+
+
+def _kin(tensor: SeenTensor) -> tuple[SeenTensor, ...]:
+    """Return it, and what it may be if its dtype or that of the other is not known."""
+    others: tuple[Kind | None, ...] = tuple(Kind) if tensor.kind is None else (None,)
+    return (tensor, *(tensor._replace(kind=each) for each in others))
+
+
+def _flow(ops: Sequence[RoundOp], computed: frozenset[SeenTensor]) -> Flow:
+    """Return the flow of a round that begins with the first of these operators.
+
+    Args:
+        computed: what the round before has made.
+    """
+    is_whole = all(op.makes is not None or op.returns_none for op in ops if op.reads)
+    selects = _writes(ops)
     left, doubted, sums = Counter[SeenTensor](), list[tuple[RoundOp, SeenTensor]](), list[RoundOp]()
+    changed, writes = list[SeenTensor](), dict[int, RoundOp]()
+    looks_up = False
     for op in ops:
         outside = list[SeenTensor]()
         for each in op.reads if op.name != _OF_NUMBERS else ():
-            if left[each]:
-                left[each] -= 1
-            elif not is_whole or each in computed:
+            if not _take(left, each) and (not is_whole or _is_in(each, computed)):
                 outside.append(each)
+        if op.reads_unseen and not _take_index(left):
+            looks_up |= any(each.kind is not Kind.FLOAT for each in computed) or (
+                op.makes is None and all(each.kind is not Kind.FLOAT for each in op.reads)
+            )
+        if op.changes is not None:
+            is_own = _take(left, op.changes) if op.overwrites else op.changes not in outside
+            if is_own and op.at in selects:
+                writes[op.at] = selects[op.at]
+            elif not is_own:
+                changed.append(op.changes)
         if op.is_sum and outside == [op.makes]:
             sums.append(op)
             continue
         doubted += [(op, each) for each in outside]
-        if op.makes is not None and op.at not in writes:
+        if op.makes is not None and not (op.overwrites and op.at in writes):
             left[op.makes] += 1
     for summed in {op.makes for op in sums if op.makes is not None}:
         others = [op for op in ops if op not in sums and summed in op.reads]
@@ -190,12 +210,38 @@ def _flow(ops: Sequence[RoundOp]) -> Flow:
             doubted += [(op, summed) for op in others]
     if doubted:
         doubted += [(op, op.makes) for op in sums if op.makes is not None]
-    has_state = any(
-        op.name.endswith("_") and op.at not in writes and op.reads[0] == each
-        for op, each in doubted
+    has_state = looks_up or any(each in changed for _, each in doubted)
+    return Flow(
+        tuple(ops),
+        tuple(doubted),
+        tuple(sums),
+        tuple(_unread(ops)),
+        is_whole,
+        _writes_back(ops, writes),
+        has_state,
+        bool(writes),
     )
-    writes_back = _writes_back(ops, writes)
-    return Flow(tuple(ops), tuple(doubted), tuple(sums), is_whole, writes_back, has_state)
+
+
+def _take_index(left: Counter[SeenTensor]) -> bool:
+    """Take an index or a mask from the tensors that are left, and tell whether there was one."""
+    found = next(
+        (each for each, count in left.items() if count and each.kind is not Kind.FLOAT), None
+    )
+    return found is not None and _take(left, found)
+
+
+def _unread(ops: Sequence[RoundOp]) -> list[RoundOp]:
+    """Return operators that compute what no later one may read."""
+    return [
+        op
+        for at, op in enumerate(ops)
+        if op.makes is not None
+        and not op.is_made_of_nothing
+        and op.name not in VIEWS
+        and not any(_is_in(op.makes, set(later.reads)) for later in ops[at + 1 :])
+        and not any(later.reads_unseen for later in ops[at + 1 :])
+    ]
 
 
 def _are_of_losses(
@@ -214,7 +260,7 @@ def _are_of_losses(
     scales = any(
         op.name in _SCALES and after in sums for op, after in pairwise(ops) if op in others
     )
-    is_selected = any(op.name == _SELECT for op in makers)
+    is_selected = any(op.name == SELECT for op in makers)
     reduces = [op for op in makers if any(each.dims for each in op.reads) and op.name not in VIEWS]
     if sum(op.name in _SCALES for op in others) > len(reduces):
         return False  # the sum is scaled, too, as a moving average is
@@ -224,13 +270,13 @@ def _are_of_losses(
 
 
 def _writes(ops: Sequence[RoundOp]) -> dict[int, RoundOp]:
-    """Return by the operators that write into an element the select that takes it."""
+    """Return by the operators that may write into an element the select that takes it."""
     found, selects = dict[int, RoundOp](), dict[SeenTensor | None, RoundOp]()
     for op in ops:
-        if op.name == _SELECT:
+        if op.name == SELECT:
             selects[op.makes] = op
-        elif op.name.endswith("_") and op.reads[0] in selects:
-            found[op.at] = selects[op.reads[0]]
+        elif op.changes is not None and op.changes in selects:
+            found[op.at] = selects[op.changes]
         elif op.makes not in op.reads:
             selects.pop(op.makes, None)
     return found
@@ -238,7 +284,7 @@ def _writes(ops: Sequence[RoundOp]) -> dict[int, RoundOp]:
 
 def _writes_back(ops: Sequence[RoundOp], writes: Mapping[int, RoundOp]) -> bool:
     """Tell whether elements are read at other indexes of tensors than are written."""
-    selects = [op for op in ops if op.name == _SELECT]
+    selects = [op for op in ops if op.name == SELECT]
     return any(
         each.reads[0] == one.reads[0] and each.dim == one.dim and each.index != one.index
         for one in writes.values()

@@ -13,8 +13,9 @@ from . import memory
 from .autograd import NODE, forward_links
 from .launches import by_start, has_name, tree_rows
 from .round_flow import Flow
+from .round_ops import SELECT, Kind
 
-_SELECT, _DETACHES = "aten::select", "aten::detach"
+_DETACHES = "aten::detach"
 
 
 def keeps_gradients(trace: Trace, rows: Rows, period: int, flow: Flow) -> bool:
@@ -33,7 +34,7 @@ def keeps_gradients(trace: Trace, rows: Rows, period: int, flow: Flow) -> bool:
     reading = [op for op in flow.ops if not doubted.isdisjoint(op.reads) and op not in flow.sums]
     readers, named = [op.at for op in reading], {op.name for op in reading}
     is_detached = has_name(trace, _DETACHES)[trace.name_id[rows[:period]]].any()
-    if is_detached or _SELECT in named or not all(each.is_float for each in doubted):
+    if is_detached or SELECT in named or any(each.kind is not Kind.FLOAT for each in doubted):
         return False
     makers = [op.at for op in reading if op.name not in VIEWS]
     nodes = _nodes(trace)

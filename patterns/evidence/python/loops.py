@@ -202,6 +202,24 @@ def begin_of_rounds(trace: Trace, rows: NDArray[np.int64], period: int, name_id:
     return int(at[next(begins, 0)])
 
 
+def whole_rounds(trace: Trace, rows: NDArray[np.int64], period: int) -> NDArray[np.int64]:
+    """Return the whole rounds of what repeats, or all of it where they cannot be told.
+
+    Operators before and after a loop may be as in its rounds, but other lines call them.
+    """
+    before = after = 0
+    while before < period and _at_other_lines(trace, rows[before], rows[before + period]):
+        before += 1
+    while after < period and _at_other_lines(trace, rows[-1 - after], rows[-1 - after - period]):
+        after += 1
+    own = rows[before : len(rows) - after]
+    return own if len(own) % period == 0 else rows
+
+
+def _at_other_lines(trace: Trace, one: int, other: int) -> bool:
+    return trace.location(int(one)) != trace.location(int(other))
+
+
 def index_changes(
     trace: Trace, selects: NDArray[np.int64], slots: int, fewest_rounds: int
 ) -> bool | None:
