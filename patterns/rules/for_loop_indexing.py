@@ -107,7 +107,7 @@ class ForLoopIndexing(Pattern):
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that may need what the one before made are info,
     but for sums of which shapes, memory or gradients tell that rounds only add to them. Without
-    shapes others are warnings only if they fill what they select, or call functions of one tensor.
+    shapes others are warnings only if they fill what they select, or call one function of it.
     Info are also rounds that differ by a branch or two, where inputs were
     recorded, and rounds that test a tensor or read a value, and then end, compute or, after a test,
     write: a branch may not have been taken, or the loop may end at some value.

@@ -85,3 +85,22 @@ def test_stretches_of_a_loop_with_branches_have_its_branches() -> None:
     assert plain.severity == Severity.WARNING
     at_no_line = _found(walk + "aten::mm\n" + _rounds(_SELECT, "aten::tanh\n"), "TDY404")
     assert {each.severity for each in at_no_line} == {Severity.INFO, Severity.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("ops", "severity"),
+    [
+        ("select fill_", Severity.WARNING),
+        ("select tanh", Severity.WARNING),
+        ("select mul", Severity.INFO),
+        ("select tanh sin", Severity.INFO),
+        ("select item select fill_", Severity.INFO),
+    ],
+)
+def test_without_shapes_only_rounds_that_surely_need_no_other_are_warnings(
+    ops: str, severity: Severity
+) -> None:
+    a_round = "".join(f"aten::{name} 5us\n" for name in ops.split())
+    (found,) = _found(under(FRAME, a_round * 12), "TDY404")
+    assert found.severity == severity
+    assert ("record_shapes" in found.message) == (severity == Severity.INFO)

@@ -13,17 +13,17 @@ from ..python.op_names import VIEWS, aten
 from . import memory
 from .round_flow import Flow, flow_of
 from .round_gradients import keeps_gradients
-from .round_ops import RoundOp, is_in_place
+from .round_ops import SELECT, RoundOp, is_in_place
 
 _MOST = 0.8  # of the rounds; the first and the last have no neighbour
 _LOOKED_AT = (0.2, 0.4, 0.6, 0.8)  # rounds of a loop, as parts of it
-# These take one tensor or compare, and what a script makes of them alone needs no other round.
-# Without shapes it is not known whether others take a number or a tensor.
-_OF_ONE = VIEWS | aten(
-    "abs ceil cos eq erf exp floor ge gt is_nonzero item le lift_fresh _local_scalar_dense log "
-    "log_softmax lt mean ne neg norm relu round rsqrt sigmoid sign sin softmax sqrt square sum tan "
-    "tanh to"
+# Without shapes it is not known whether an operator takes a number or a tensor. These take one
+# tensor, or compare; of two of them one may change what the round before has left.
+_COMPUTES = aten(
+    "abs ceil cos eq erf exp floor ge gt le log log_softmax lt mean ne neg norm relu round rsqrt "
+    "sigmoid sign sin softmax sqrt square sum tan tanh"
 )
+_COPIES = VIEWS | aten("is_nonzero item lift_fresh _local_scalar_dense to")
 _FILLS = aten("fill_ zero_ detach_")
 
 
@@ -57,14 +57,17 @@ def may_be_carried(trace: Trace, rows: Rows, period: int) -> bool:
 
 
 def _is_of_elements_alone(trace: Trace, a_round: Rows) -> bool:
-    """Tell by names alone whether a round reads, tests or fills what it selects.
+    """Tell by names alone whether a round reads, tests or fills what it selects before.
 
     A value that it reads and then fills in may be that of an element that another round filled.
     """
     names = [trace.names[each] for each in trace.name_id[a_round].tolist()]
-    fills = any(each in _FILLS for each in names)
-    reads = any(each not in VIEWS | _FILLS for each in names)
-    return all(each in _OF_ONE | _FILLS for each in names) and not (fills and reads)
+    computes = sum(each in _COMPUTES for each in names)
+    if not all(each in _COMPUTES | _COPIES | _FILLS for each in names):
+        return False
+    if any(each in _FILLS for each in names):
+        return all(each in VIEWS | _FILLS for each in names)
+    return not computes or (computes == 1 and names[0] == SELECT)
 
 
 def _all_keep(trace: Trace, rows: Rows, period: int, sizes: NDArray[np.int64]) -> bool:

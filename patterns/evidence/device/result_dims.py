@@ -58,7 +58,7 @@ def result_dims(name: str, dims: Sequence[Dims], values: Sequence[object]) -> Di
             return _reduced(dims[0], [*values[:2], *values[3:]])
         made = _MADE.get(name)
         return None if made is None else made(dims, [str(each) for each in values])
-    except (ValueError, IndexError, ZeroDivisionError):  # a damaged file may have anything there
+    except (ValueError, IndexError, ArithmeticError):  # a damaged file may have anything there
         return None
 
 
