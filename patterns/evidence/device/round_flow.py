@@ -43,7 +43,6 @@ class Flow:
             that rounds share are sums, which no other operator reads.
         sums: operators that may add to a sum.
         unread: operators whose results no later one of the round may read.
-        is_whole: whether all dims of results are known.
         writes_back: whether it reads an element that an earlier round may have written.
         has_state: whether it changes a tensor in place that it may have of the round before, or
             looks up indexes that may be of it.
@@ -54,7 +53,6 @@ class Flow:
     doubted: tuple[tuple[RoundOp, SeenTensor], ...]
     sums: tuple[RoundOp, ...]
     unread: tuple[RoundOp, ...]
-    is_whole: bool
     writes_back: bool
     has_state: bool
     writes: bool
@@ -216,7 +214,6 @@ def _flow(ops: Sequence[RoundOp], computed: frozenset[SeenTensor]) -> Flow:
         tuple(doubted),
         tuple(sums),
         tuple(_unread(ops)),
-        is_whole,
         _writes_back(ops, writes),
         has_state,
         bool(writes),
