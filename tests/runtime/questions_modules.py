@@ -3,12 +3,16 @@
 # ruff: noqa: ARG005
 
 import copy
+import pickle
+from collections import namedtuple
 
 import numpy as np
 
 from . import questions_functions
 from .observed import raised
 from .tables import functions_of
+
+Pair = namedtuple("Pair", "one two")
 
 
 def filled(lib, module):
@@ -124,6 +128,13 @@ def own_parametrizations(lib):
     yield described(norm)
     exp = made("OneWay", lambda x: x.exp(), one_way)
     yield add(filled(lib, nn.Linear(2, 2)), "weight", exp).weight
+    # What is parametrized takes tensors, through `right_inverse`, and no other parameter.
+    module = add(nn.Linear(2, 2), "weight", made("Double", lambda x: x * 2, lambda x: x / 2))
+    own = module.parametrizations.weight.original
+    yield raised(lambda: setattr(module, "weight", nn.Parameter(lib.ones(2, 2))))
+    module.weight = lib.ones(2, 2)
+    yield own is module.parametrizations.weight.original, own, module.weight
+    yield raised(lambda: setattr(module, "weight", lib.ones(2, 2).double()))
     calls = (
         lambda: add(module, "none", twice),
         lambda: add(nn.Linear(2, 2), "weight", made("Wrong", lambda x: x[0])),
@@ -131,6 +142,57 @@ def own_parametrizations(lib):
         lambda: copy.copy(norm).__reduce_ex__(2),
     )
     yield [raised(call) for call in calls]
+
+
+def copies_of_parameters(lib):
+    nn, data = lib.nn, lib.tensor([1.0, 2.0])
+    p = nn.Parameter(data)
+    (p * 2).sum().backward()
+    yield p.requires_grad, p.is_leaf, p.data_ptr() == data.data_ptr(), repr(p)[:39]
+    yield type(p * 2) is lib.Tensor, p.grad, copy.deepcopy(p).grad
+    frozen = pickle.loads(pickle.dumps(nn.Parameter(lib.arange(3), requires_grad=False)))  # noqa: S301
+    yield type(frozen).__name__, frozen.requires_grad, frozen
+    module = nn.BatchNorm1d(3)
+    weight = module.weight
+    weight.grad = lib.ones(3)
+    yield module.double() is module, module.weight is weight, weight.grad.double() is weight.grad
+    yield [str(each.dtype)[-5:] for each in module.state_dict().values()]
+    yield str(nn.Linear(2, 2, dtype=lib.float64).to("cpu").weight.dtype)[-7:]
+
+
+def tensors_of_a_class_of_ones_own(lib):
+    """With a constructor that takes more."""
+
+    class Weighed(lib.Tensor):
+        def __new__(cls, data, weight=1.0):
+            made = lib.Tensor._make_subclass(cls, data.detach(), True)
+            made.weight = weight
+            return made
+
+    class Scaled(lib.nn.Parameter):
+        def __new__(cls, data, scale, requires_grad=True):
+            made = super().__new__(cls, data, requires_grad)
+            made.scale = scale
+            return made
+
+    one, module = Weighed(lib.ones(2), weight=3.0), lib.nn.Module()
+    (one * one.weight).sum().backward()
+    module.p = Scaled(lib.ones(2), 4.0)
+    yield one.grad, [[type(p).__name__, p.scale, p.requires_grad] for p in module.parameters()]
+    yield raised(lambda: lib.nn.Parameter(lib.ones(2), scale=4.0))
+    yield raised(lambda: lib.Tensor([1], scale=4.0))
+
+
+def backward_hooks_of_named_tuples(lib):
+    class Two(lib.nn.Module):
+        def forward(self, x):
+            return Pair(x * 2, x + 1)
+
+    model, seen = Two(), []
+    model.register_full_backward_hook(lambda m, given, grads: seen.append([len(given), len(grads)]))
+    out = model(lib.ones(2, requires_grad=True))
+    out.two.sum().backward()
+    return [type(out).__name__, seen]
 
 
 def parameter_containers(lib):

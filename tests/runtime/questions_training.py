@@ -79,6 +79,14 @@ def steps_that_are_watched(lib):
     own = Descent([x], lr=0.25)
     own.register_step_post_hook(lambda o, a, k: seen.append(o is own))
     yield recorded(lib, own.step)[0], recorded(lib, own.zero_grad), x, seen
+    x, seen = _leaf(lib, 1.0), []
+    optimizer = lib.optim.SGD([x], lr=0.5)
+    optimizer.register_step_pre_hook(lambda o, a, k: seen.append(["pre", x.item(), list(k)]))
+    handle = optimizer.register_step_pre_hook(lambda o, a, k: (a, {"closure": lambda: "loss"}))
+    optimizer.register_step_post_hook(lambda o, a, k: seen.append(["post", x.item(), list(k)]))
+    yield optimizer.step(), seen
+    handle.remove()
+    yield optimizer.step()
 
 
 def groups_of_parameters(lib):

@@ -6,6 +6,7 @@ Names in them: `x`, `y` float64 (2, 3), `T` (2, 3, 4), `P` as `T` but permuted i
 """
 
 import contextlib
+import copy
 import io
 import math
 import pickle
@@ -132,8 +133,9 @@ def names(torch):
     found["volume"] = volume.contiguous(memory_format=torch.channels_last_3d)
     found["g"], found["B"] = torch.arange(4.0), torch.tensor([3, 255], dtype=torch.uint8)
     found["S"] = torch.tensor([3, -5], dtype=torch.int8)
-    modules = {"np": np, "math": math, "pickle": pickle, "io": io, "contextlib": contextlib}
-    found |= modules | {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "put": put}
+    modules = (np, contextlib, copy, io, math, pickle)
+    found |= {m.__name__.replace("numpy", "np"): m for m in modules}
+    found |= {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "put": put}
     return found | {"D": torch.distributions, "raised": raised}
 
 

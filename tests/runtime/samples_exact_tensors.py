@@ -71,6 +71,10 @@ torch.einsum('ij,jk->ik', [x, M]), torch.einsum('...i->...', x)
 """)
 
 NAMES = calls("""
+[pickle.loads(pickle.dumps(each)) is each for each in (torch.relu, torch.add, torch.norm, torch.matmul, torch.zeros, torch.where, torch.linalg.inv, torch.fft.fft, F.relu, F.gelu, F.cross_entropy, F.dropout, F.linear)]
+[[type(again) is type(d), again == d] for d in (torch.device('cpu'), torch.device('cuda:1')) for again in (pickle.loads(pickle.dumps(d)), copy.deepcopy(d))]
+(lambda m: [setattr(m, 'act', F.gelu), pickle.loads(pickle.dumps(m)).act is F.gelu])(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+(lambda base: (lambda p: [p[0] is p[3], p[1].fill_(-1), p[0], p[2], base])(copy.deepcopy([base, base[1], base.t(), base])))(torch.arange(6.0).reshape(2, 3))
 [float(nn.init.calculate_gain(name)) for name in ('linear', 'conv2d', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu')]
 nn.init.calculate_gain('leaky_relu', 0.3); nn.init._calculate_fan_in_and_fan_out(torch.ones(2, 3, 4, 5))
 nn.init.constant_(torch.ones(1), 4); nn.utils.clip_grad_norm_([], 1.0)

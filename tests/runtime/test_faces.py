@@ -125,32 +125,6 @@ def test_multiprocessing_attention_and_tensorboard():
         writer.add_nothing("x")
 
 
-def test_subclasses_with_a_constructor_of_their_own():
-    class Weighed(rt.Tensor):
-        def __new__(cls, data, weight=1.0):
-            made = rt.Tensor._make_subclass(cls, data.detach(), True)
-            made.weight = weight
-            return made
-
-    class Scaled(rt.nn.Parameter):
-        def __new__(cls, data, scale, requires_grad=True):
-            made = super().__new__(cls, data, requires_grad)
-            made.scale = scale
-            return made
-
-    one = Weighed(rt.ones(2), weight=3.0)
-    (one * one.weight).sum().backward()
-    assert one.grad.tolist() == [3, 3]
-    module = rt.nn.Module()
-    module.p = Scaled(rt.ones(2), 4.0)
-    assert [(type(p).__name__, p.scale) for p in module.parameters()] == [("Scaled", 4.0)]
-    assert module.p.requires_grad
-    with pytest.raises(TypeError):
-        rt.nn.Parameter(rt.ones(2), scale=4.0)
-    with pytest.raises(TypeError):
-        rt.Tensor([1], scale=4.0)
-
-
 NAMES = """
 import tidy.runtime as torch
 import tidy.runtime.utils as below

@@ -1,4 +1,4 @@
-"""What large numbers, indices and statistics write; what may be written: samples_exact_tensors."""
+"""What indices and statistics write; samples_exact_tensors.py has what is refused."""
 
 from __future__ import annotations
 
