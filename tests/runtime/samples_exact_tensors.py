@@ -303,6 +303,11 @@ F.max_pool2d(torch.full((1, 1, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
 F.max_pool3d(torch.full((1, 1, 4, 4, 4), -math.inf), 3, 2, 1, return_indices=True)
     """),
     *[f"[{code}, g]" for code in _WRITTEN],
+    # What backward reads again, though no version says that it was written to.
+    *[
+        f"(lambda p: [y := F.gelu(p, approximate={how!r}), p.data.mul_(3), torch.autograd.grad(y.sum(), p)])(torch.ones(3).requires_grad_())"
+        for how in ("none", "tanh")
+    ],
     # With and without a graph; the tensor stays as it was.
     *[f"(lambda x: [raised(lambda: {code}), x])(g * 1)" for code in _REFUSED],
     # All of the memory, neither contiguous nor transposed as a whole; a part of it is not dense.
