@@ -57,7 +57,6 @@ nn.Conv2d(1, 1, 3, padding_mode='no')
 """)
 
 _SIGNS = "torch.tensor([1.0, -1.0])"
-_BITS = "(y > 0).double()"
 _LOGS = "torch.stack([T, T * 2, -T, T + 1]).flatten(1, 2).log_softmax(2)"  # (4, 6, 4)
 _CTC = f"F.ctc_loss({_LOGS}, torch.tensor([[1, 2], [3, 3], [2, 0], [1, 0], [0, 0], [2, 2]])"
 _BAG = "torch.tensor([2, 0, 1, 1, 0, 2])"
