@@ -55,14 +55,14 @@ SHAPES = [(3, 2), (4,), ()]
 STEPS = 20
 
 
-def gradients(steps=STEPS):
+def gradients(steps=STEPS, shapes=SHAPES):
     rng = np.random.default_rng(1)
-    return [[rng.standard_normal(s) for s in SHAPES] for _ in range(steps)]
+    return [[rng.standard_normal(s) for s in shapes] for _ in range(steps)]
 
 
-def start(t, name, options, dtype="float64"):
+def start(t, name, options, dtype="float64", shapes=SHAPES):
     rng = np.random.default_rng(0)
-    values = [rng.standard_normal(s) for s in SHAPES]
+    values = [rng.standard_normal(s) for s in shapes]
     params = [t.tensor(v, dtype=getattr(t, dtype)).requires_grad_() for v in values]
     return params, getattr(t.optim, name)(params, **options)
 
@@ -72,9 +72,9 @@ def give(t, params, grads):
         p.grad = t.tensor(g, dtype=p.dtype)
 
 
-def trained(t, name, options, steps=STEPS, dtype="float64"):
-    params, optimizer = start(t, name, options, dtype)
-    for grads in gradients(steps):
+def trained(t, name, options, steps=STEPS, dtype="float64", shapes=SHAPES):
+    params, optimizer = start(t, name, options, dtype, shapes)
+    for grads in gradients(steps, shapes):
         give(t, params, grads)
         optimizer.step()
     return params, optimizer
@@ -85,8 +85,8 @@ def arrays(tensors):
 
 
 def numbers(t, name, options, steps=6, dtype="float32"):
-    """Parameters and states, by name, after some steps."""
-    params, optimizer = trained(t, name, options, steps, dtype)
+    """Parameters, one of them empty, and states, by name, after some steps."""
+    params, optimizer = trained(t, name, options, steps, dtype, [*SHAPES, (0,)])
     states = optimizer.state_dict()["state"].values()
     return params, [[[key, state[key]] for key in sorted(state)] for state in states]
 

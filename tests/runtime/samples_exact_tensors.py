@@ -220,7 +220,7 @@ x.view(2, 2).add_(x.view(2, 2).t()); x.index_add_(0, i, x[1:3]); x.scatter_(0, i
 x.__setitem__(slice(1, None), x[:-1]); x.copy_(x[0]); x.__setitem__(i, x[1])
 x.__setitem__(x > 1, x[:2]); x.__setitem__((False, x > 1), x[0]); x[1:].add_(x.expand(4)[:3])
 x.__setitem__(slice(1, None), x.broadcast_to(4)[:3]); x[1:].add_(x.unfold(0, 3, 1)[0])
-x[:3].copy_(x.as_strided((3,), (1,), 1))
+x[:3].copy_(x.as_strided((3,), (1,), 1)); x.expand(2, 4).add_(torch.ones(2, 4))
 """)
 _ORDERS = "((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1))"
 # Numbers beside tensors, also those that the dtype does not reach, and numpy's, which are Python's.
