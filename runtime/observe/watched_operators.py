@@ -41,7 +41,8 @@ def interpose(name: str, inner: Callable[..., Any], args: Any, kwargs: Any = Non
             node.thread_id = threading.get_ident()
             anomaly.note(node)
         own = one._view is None or one._view.base._counter is None
-        if own and is_inference_mode_enabled() and not any(one is x for x in args):
+        fresh = name == "aten::lift_fresh"  # made by torch.tensor and from_numpy
+        if own and is_inference_mode_enabled() and (fresh or not any(one is x for x in args)):
             one._counter = None
             one._view = None
     return out

@@ -85,14 +85,14 @@ def inference_tensors(torch):
         x = torch.ones(2)
         y = x.clone()
         y[0] = 3
-        view = y[1:]
+        view, made = y[1:], torch.tensor([1.0])
     normal = torch.ones(2)
     with torch.inference_mode():
         normal.add_(1)
     return (
         error(lambda: x._version, "Inference tensors do not track version counter"),
         view.is_inference(), (x + normal).is_inference(), normal.is_inference(), normal.tolist(),
-        x.clone().is_inference(),
+        x.clone().is_inference(), made.is_inference(), error(lambda: made.add_(1), "InferenceMode"),
     )  # fmt: skip
 
 
