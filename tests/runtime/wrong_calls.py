@@ -95,6 +95,7 @@ x.register_hook(print); x.to('cuda:0'); x.cuda(); x.to('nowhere'); torch.zeros(2
 x.clamp(0, 1e39); x.half().clamp(max=70000); x.char().clamp(0, 300); torch.where(b, x, 1e39)
 torch.where(b, x.char(), 300); torch.where(b, 1e39, 1.5); torch.add(x, 1, alpha=1e39)
 torch.add(x.half(), x.half(), alpha=70000); torch.sub(x.char(), x.char(), alpha=300)
+torch.add(x, x, alpha=2j)
 x.char() ** 300; torch.addcmul(x, x, x, value=1e39); F.pad(x.half(), (1, 0), value=70000)
 F.pad(x, (1, 0), value=1e39); torch.linspace(0, 300, 3, dtype=torch.int8)
 torch.randint(0, 300, (2,), dtype=torch.int8); torch.randint(0, 70000, (2,), dtype=torch.half)

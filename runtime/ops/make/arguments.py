@@ -88,7 +88,7 @@ def times(other: Any, alpha: Any, dtype: Any) -> Any:
     `dtype` is that of the result, which has to reach `alpha`.
     """
     alpha = alpha.item() if hasattr(alpha, "item") else alpha
-    if dtype.kind != "f" or not abs(alpha) < 6e4:
+    if dtype.kind != "f" or alpha.__class__ is complex or not abs(alpha) < 6e4:
         filling(alpha, dtype)
     if not isinstance(other, np.ndarray):
         return other * alpha
