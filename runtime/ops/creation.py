@@ -315,8 +315,7 @@ def tensor(
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         what = "Creating a tensor from a list of numpy.ndarrays is extremely slow"
         warnings.warn(f"{what}; make one array of it with numpy.array() first", stacklevel=2)
-    is_array = isinstance(data, np.ndarray)
-    kinds = dict[Any, None]()
+    kinds, is_array = dict[Any, None](), isinstance(data, np.ndarray)
     data = _plain(data.cpu().array if isinstance(data, Tensor) else data, kinds)
     try:
         array = np.array(data, dtype=None if dtype is None else as_dtype(dtype))
