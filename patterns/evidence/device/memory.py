@@ -202,14 +202,11 @@ def unmapping_ns(
     changes = changes_of(trace, CPU)
     freed_nbytes = -trace.nbytes[changes.row]
     is_unmapped = freed_nbytes >= _UNMAPPED_NBYTES
-    times = trace.start_ns[changes.row[is_unmapped]]
-    order = np.argsort(times, kind="stable")
-    pages = freed_nbytes[is_unmapped][order] // _PAGE_NBYTES
-    so_far = np.append(0, np.cumsum(pages))
-    first, last = (
-        np.searchsorted(times[order], edges, side=side)
-        for edges, side in ((starts_ns, "left"), (ends_ns, "right"))
-    )
+    times_ns = trace.start_ns[changes.row[is_unmapped]]
+    order = np.argsort(times_ns, kind="stable")
+    so_far = np.append(0, np.cumsum(freed_nbytes[is_unmapped][order] // _PAGE_NBYTES))
+    first = np.searchsorted(times_ns[order], starts_ns, side="left")
+    last = np.searchsorted(times_ns[order], ends_ns, side="right")
     found: NDArray[np.int64] = _UNMAP_PAGE_NS * (so_far[last] - so_far[first])
     return found
 
