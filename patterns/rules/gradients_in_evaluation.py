@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tidy.finding import Severity
 from tidy.trace import Event, Location, Trace
 
@@ -10,6 +12,8 @@ from ..evidence.device import autograd
 from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
+
+_BESIDE = 64  # ops of one name before and after in which those of other rounds are found
 
 
 def _forward(first: int = 1, count: int = 12) -> str:
@@ -46,7 +50,8 @@ class GradientsInEvaluation(Pattern):
     Instead: Evaluate under `torch.inference_mode()` (or `torch.no_grad()`); `model.eval()` does not
     switch gradients off.
     Cannot see: It cannot tell an evaluation from a training step of which only the forward pass was
-    recorded. That is why it is info.
+    recorded. That is why it is info. It misses an evaluation at a line that training reaches, too,
+    if no model is called there: of a loop with such a line a branch may drop some rounds.
     """
 
     code = "TDY702"
@@ -75,14 +80,38 @@ class GradientsInEvaluation(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        events = autograd.without_backward(trace, self.fewest_nodes)
+        events = (
+            event
+            for event in autograd.without_backward(trace, self.fewest_nodes)
+            if not _is_used_beside(event)
+        )
         for same in places.grouped(events, _place):
             what = f"ops record gradients, and no backward uses them{places.within_range(same)}"
             yield Match(same, what, cost=(), location=_place(same[0]))
 
 
+def _is_used_beside(event: Event) -> bool:
+    """Tell whether a backward uses what the same line has made a little before or after.
+
+    Then it is a round of a loop whose result a branch drops. A line of a model's forward is reached
+    by training and by evaluation, so that it tells nothing.
+    """
+    if event.location is None or not event.location.is_call_line or _models_around(event):
+        return False
+    forward, in_vain = autograd.nodes_in_vain(event.trace)
+    is_alike = event.trace.name_id[forward] == event.trace.name_id[event.row]
+    used = forward[is_alike & ~in_vain]
+    at = int(np.searchsorted(event.trace.start_ns[used], event.start_ns))
+    beside = used[max(at - _BESIDE, 0) : at + _BESIDE].tolist()
+    return any(event.trace.location(row) == event.location for row in beside)
+
+
+def _models_around(event: Event) -> list[Event]:
+    return [above for above in event.ancestors() if above.name.startswith("nn.Module: ")]
+
+
 def _place(event: Event) -> Location | None:
     """Where the model is called: training may call it as well, and reach the same line in it."""
-    models = [above for above in event.ancestors() if above.name.startswith("nn.Module: ")]
+    models = _models_around(event)
     called = models[-1].location if models else None
     return called if called is not None and called.is_call_line else event.location

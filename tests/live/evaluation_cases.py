@@ -44,6 +44,16 @@ def _script(
     return _TRAINED.format(before=before, after=after, more=more, made=made, function=function)
 
 
+# A triplet or a hinge that is not violated is no part of the loss.
+_DROPS = """
+        margins, kept = F.cross_entropy(model(inputs), labels, reduction="none") - 1, []
+        for i in range(48):
+            doubled = margins[i] * 2
+            if i % 16 < 4:
+                kept.append(doubled)
+        loss = loss + torch.stack(kept).sum()"""
+
+
 def _alike(name: str, script: str, sees: dict[str, int]) -> LookAlike:
     return LookAlike("TDY413", name, script.replace("  #!", ""), sees)
 
@@ -142,6 +152,12 @@ EVALUATION_CASES = [
 ]
 
 EVALUATION_LOOK_ALIKES = [
+    LookAlike(
+        "TDY702",
+        "a-branch-drops-some-of-a-loss",
+        _script(more=_DROPS),
+        {"aten::select": 576},
+    ),
     _alike(
         "pseudo-labels",
         _script(_TARGETS.format("model"), more=" + F.cross_entropy(model(held_out), guessed)"),
