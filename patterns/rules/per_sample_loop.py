@@ -22,7 +22,7 @@ from ..evidence.fixes.sample_loops import (
 )
 from ..evidence.python import frames, op_names, places
 from ..evidence.time.rounds import Rounds, count_text, with_backward
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
 from ..option import Option, alike_rounds, most_forms_of_rounds
 
 # An op on the CPU that takes less spends most of it on being called.
@@ -35,6 +35,8 @@ _OF_SAMPLES, _OF_BATCHES = ("samples", "batch", "batch"), ("batches", "tensor", 
 
 _SLICE = "aten::slice | float[16, 3, 8, 8], =0, ={}, ={}, =1\n"
 _VECTOR = "aten::slice | float[16, 8], =0, ={}, ={}, =1\n"
+
+_CACHED = _VECTOR + "aten::slice | float[4, 32, 8], =1, =0, ={}, =1\naten::bmm\n"
 
 _ROWS = "aten::unbind | float[16, 8], =0\n"
 _SCALED = "aten::mul | float[8], =2\naten::add | float[8], =1\n"
@@ -74,7 +76,9 @@ class PerSampleLoop(Pattern):
     Rounds with a product of vectors, and rows of other than pictures, are info: each may need the
     one before, as in a recurrent network; pictures do not. Rows that are batches of pictures are
     info, too, and batches that training takes at once, but for their size, are left alone. Loops
-    that index with the counter are TDY404, those that concatenate TDY408.
+    that index with the counter are TDY404, those that concatenate TDY408. Rounds that read a longer
+    part of a tensor each, as a decoder with a cache does, are not reported, nor are loops outside
+    of the steps that take no longer than a step.
     Why it costs: Each op is called once for every sample, in a backward too, and a GPU has too
     little to do in each.
     Example: `outs.append(model(x[i : i + 1]))` for each `i`, recorded as
@@ -131,6 +135,8 @@ class PerSampleLoop(Pattern):
         Quiet("indexes-too", _rounds("aten::select\naten::mul\n")),
         Quiet("concatenates", _rounds("aten::cat\n")),
         Quiet("micro-batches", _rounds("aten::conv2d\nautograd::engine::evaluate_function: A\n")),
+        Quiet("decodes", under(FRAME, "".join(_CACHED.format(i, i + 1, i + 1) for i in range(16)))),
+        Quiet("once-before-the-steps", under(FRAME, _ROWS + _SCALED * 16) + steps("aten::mm 9ms")),
         Quiet("data-set", under(frames.FETCH_ALONE, _rounds("aten::mul\n"))),
         Quiet("other-dimension", _rounds("aten::mul\n", _VECTOR.replace("=0", "=1", 1))),
         Abstains("no-numbers", joined("aten::slice | float[16, 8]\naten::mul\n" * 16)),
@@ -160,6 +166,8 @@ class PerSampleLoop(Pattern):
 
         for walks in places.parts([*slices, *rows], kind_of, first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
+            if _is_short_and_before(trace, walks[0], rounds):
+                continue
             count, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
             taken, source, at_once = _OF_BATCHES if walks[0].takes_batches else _OF_SAMPLES
             counted = count_text(trace, count, taken, [walk.ops for walk in walks])
@@ -172,6 +180,12 @@ class PerSampleLoop(Pattern):
                 location=walks[0].location,
                 edit=None if maybe else _batched(trace, walks, rounds),
             )
+
+
+def _is_short_and_before(trace: Trace, walk: SampleLoop, rounds: Rounds) -> bool:
+    """Tell whether loops outside of the steps take no longer than a step, as in preparations."""
+    step_ns = trace.step_time.total_ns / max(trace.window.step_count, 1)
+    return rounds.time.total_ns <= step_ns and not trace.in_window(walk.ops[:1])[0]
 
 
 def _batched(trace: Trace, walks: Sequence[SampleLoop], rounds: Rounds) -> Edit:

@@ -141,6 +141,17 @@ with torch.no_grad():
             chosen = torch.cat([chosen, best], 1)
 """
 
+_CACHES = """\
+import torch
+from torch import nn
+places, project = nn.Embedding(32, 8), nn.Linear(8, 8)
+keys, x = torch.zeros(4, 32, 8), torch.ones(4, 1, 8)
+with torch.no_grad():
+    for i in range(32):
+        keys[:, i : i + 1] = project(x + places.weight[i : i + 1])
+        x = (x @ keys[:, : i + 1].transpose(1, 2)).softmax(-1) @ keys[:, : i + 1]
+"""
+
 _COLLECTS = """\
 import gc
 import torch
@@ -288,6 +299,18 @@ LOOK_ALIKES = [
         "rows-that-are-read",
         _SAMPLES.format("for row in batch:\n        row.to(torch.float64).tolist()"),
         {"aten::unbind": 3},
+    ),
+    LookAlike(
+        "TDY406",
+        "a-decoder-reads-what-it-has-cached",
+        _CACHES,
+        {"aten::slice": 120, "aten::linear": 32},
+    ),
+    LookAlike(
+        "TDY406",
+        "prepared-once-before-the-steps",
+        each_step("out = weight.square()", "\nrows = [row.sum() * 2 for row in torch.ones(8, 4)]"),
+        {"aten::unbind": 1},
     ),
     LookAlike(
         "TDY406",

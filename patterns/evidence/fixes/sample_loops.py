@@ -59,6 +59,8 @@ def loops_over_slices(trace: Trace, fewest_rounds: int, forms: Forms) -> Iterato
     def loop_of(counted: CountedLoop) -> SampleLoop | None:
         in_rounds = np.unique(np.concatenate(counted.forms))
         rounds = counted.rounds
+        if _reads_more_each_round(trace, counted.ops, rounds):
+            return None
         return _sample_loop(trace, counted.ops, rounds, counted.dims, in_rounds, fewest_rounds)
 
     return counted_loops(trace, slices, _one_of, fewest_rounds, forms, loop_of)
@@ -153,6 +155,22 @@ def _sample_loop(
     location = trace.event(int(ops[0])).location
     may_need = maybe or bool(called & PRODUCTS)
     return SampleLoop(ops, rounds, dims, may_need, takes_batches(trace, ops), location)
+
+
+def _reads_more_each_round(trace: Trace, ops: Rows, rounds: int) -> bool:
+    """Tell whether most rounds read a part of a tensor from its begin on that is one longer each.
+
+    So does a decoder that writes a key into its cache and reads those of all rounds before.
+    """
+    slices = ops[has_name(trace, "aten::slice")[trace.name_id[ops]]]
+    ends = dict[tuple[object, str], set[int]]()
+    for inputs in np.unique(trace.inputs_id[slices]).tolist():
+        shapes, values = trace.inputs.shapes(inputs), trace.inputs.concrete(inputs)
+        if len(values) >= FEWEST_INPUTS and shapes and str(values[2]) == "0":
+            end = index_of(values[3])
+            if end is not None:
+                ends.setdefault((shapes[0], str(values[1])), set()).add(end)
+    return any(sum(end + 1 in each for end in each) > rounds / 2 for each in ends.values())
 
 
 def _one_of(trace: Trace, inputs: int) -> tuple[tuple[int, ...], int] | None:
