@@ -120,7 +120,7 @@ class UnusedGradients(Pattern):
 
     code = "TDY704"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    fix = "freeze it, requires_grad_(False); compute targets under torch.no_grad()"
+    fix = "freeze these parameters: requires_grad_(False); run a teacher under no_grad()"
     fewest_gradients = Option(4, "fewer may be inputs, whose gradients a script asks for", least=1)
     worth_a_word = word_share(0.03, "what is in vain")
     examples = (
