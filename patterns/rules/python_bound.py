@@ -82,8 +82,9 @@ class PythonBound(Pattern):
     then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
     gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
     tidy.runtime's, it is not looked at. Long Python at one place is info where other work of the
-    machine kept threads waiting for so long that little of it may be Python's. What a file that was
-    thinned out leaves between operators is not checked.
+    machine kept threads waiting for so long that little of it may be Python's. A time in which
+    tensors of 32 MiB or more on the CPU are freed is not named: the system may take all of it to
+    get their memory back. What a file that was thinned out leaves between operators is not checked.
     """
 
     code = "TDY401"
