@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import Severity
-from tidy.trace import Event, Location, Trace
+from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd
@@ -13,7 +14,7 @@ from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
-_BESIDE = 64  # ops of one name before and after in which those of other rounds are found
+_BESIDE = 512  # ops before and after in which those of other rounds are looked for
 
 
 def _forward(first: int = 1, count: int = 12) -> str:
@@ -80,30 +81,34 @@ class GradientsInEvaluation(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
+        forward, in_vain = autograd.nodes_in_vain(trace)
+        used = forward[~in_vain]
+        starts_ns = trace.start_ns[used]
         events = (
             event
             for event in autograd.without_backward(trace, self.fewest_nodes)
-            if not _is_used_beside(event)
+            if not _is_used_beside(event, used, starts_ns)
         )
         for same in places.grouped(events, _place):
             what = f"ops record gradients, and no backward uses them{places.within_range(same)}"
             yield Match(same, what, cost=(), location=_place(same[0]))
 
 
-def _is_used_beside(event: Event) -> bool:
+def _is_used_beside(event: Event, used: Rows, starts_ns: NDArray[np.int64]) -> bool:
     """Tell whether a backward uses what the same line has made a little before or after.
 
     Then it is a round of a loop whose result a branch drops. A line of a model's forward is reached
     by training and by evaluation, so that it tells nothing.
+
+    Args:
+        used: operators whose nodes a backward uses, by start, which `starts_ns` has.
     """
     if event.location is None or not event.location.is_call_line or _models_around(event):
         return False
-    forward, in_vain = autograd.nodes_in_vain(event.trace)
-    is_alike = event.trace.name_id[forward] == event.trace.name_id[event.row]
-    used = forward[is_alike & ~in_vain]
-    at = int(np.searchsorted(event.trace.start_ns[used], event.start_ns))
-    beside = used[max(at - _BESIDE, 0) : at + _BESIDE].tolist()
-    return any(event.trace.location(row) == event.location for row in beside)
+    trace, at = event.trace, int(np.searchsorted(starts_ns, event.start_ns))
+    beside = used[max(at - _BESIDE, 0) : at + _BESIDE]
+    beside = beside[trace.name_id[beside] == trace.name_id[event.row]]
+    return any(trace.location(row) == event.location for row in beside.tolist())
 
 
 def _models_around(event: Event) -> list[Event]:

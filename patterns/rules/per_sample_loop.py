@@ -166,7 +166,7 @@ class PerSampleLoop(Pattern):
 
         for walks in places.parts([*slices, *rows], kind_of, first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
-            if _is_short_and_before(trace, walks[0], rounds):
+            if _is_short_and_outside(trace, walks[0], rounds):
                 continue
             count, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
             taken, source, at_once = _OF_BATCHES if walks[0].takes_batches else _OF_SAMPLES
@@ -182,8 +182,8 @@ class PerSampleLoop(Pattern):
             )
 
 
-def _is_short_and_before(trace: Trace, walk: SampleLoop, rounds: Rounds) -> bool:
-    """Tell whether loops outside of the steps take no longer than a step, as in preparations."""
+def _is_short_and_outside(trace: Trace, walk: SampleLoop, rounds: Rounds) -> bool:
+    """Tell whether loops are outside of the steps and take no longer than one, as preparations."""
     step_ns = trace.step_time.total_ns / max(trace.window.step_count, 1)
     return rounds.time.total_ns <= step_ns and not trace.in_window(walk.ops[:1])[0]
 

@@ -96,7 +96,7 @@ class Assembled:
         # that did not wait for them; beside devices those in which a host that runs ahead waits for
         # nothing.
         of_threads = works_beside(self.light.beside_ns, self.light.recorded_ns)
-        disturbed = is_busy
+        disturbed, is_queued = is_busy, False
         if self.light.worker_batches or of_threads or light.communicates:
             disturbed = False
         elif not light.has_device:
@@ -105,6 +105,7 @@ class Assembled:
             if disturbed:
                 light, steps = undisturbed(light), quickest_of(steps)
         is_quickest = light.are_quickest
+        holds_waits = disturbed and (is_busy or is_queued) and not (is_quickest or light.has_device)
         if disturbed:
             full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
             bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
@@ -126,7 +127,7 @@ class Assembled:
             "tidy_taken_off_ns": true.taken_off_ns,
             "tidy_timed_steps": len(light.steps),
             "tidy_quickest": is_quickest,
-            "tidy_times_hold_waits": disturbed and not is_quickest and not light.has_device,
+            "tidy_times_hold_waits": holds_waits,
         }
         if is_paced:
             self.notes.append(_PACED.format(len(light.steps)))
@@ -136,8 +137,9 @@ class Assembled:
         if bare_ns is None:
             compared, scaled = " than light recording", _BUSY if is_busy and not disturbed else ""
         said = _TIMED.format(_slower(by_full), compared, len(light.steps), scaled)
-        equal = _QUICKEST if self.quickest else _DISTURBED
-        why = _SCALED if light.has_device else equal if is_quickest else _UNEQUAL
+        why = _QUICKEST if self.quickest else _DISTURBED
+        if not is_quickest:
+            why = _SCALED if light.has_device else _UNEQUAL if holds_waits else ""
         self.notes.append(said + (why if disturbed else ""))
 
     def leave_out_slow(self) -> None:
