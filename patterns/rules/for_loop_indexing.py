@@ -191,11 +191,12 @@ class ForLoopIndexing(Pattern):
         forms = Forms(self.alike_share, self.most_forms)
         branching = [*_loops_with_branches(trace, self.fewest_rounds, self.longest_round, forms)]
         found = _without_parts(walks, branching)
-        alike = attrgetter("location", "is_views", "doubt")
         first = attrgetter("first")
-        for walks in places.parts(found, alike, first):
+        for walks in places.parts(
+            found, lambda walk: (walk.location, walk.body is Body.VIEWS, walk.doubt), first
+        ):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
-            if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
+            if walks[0].body is Body.VIEWS and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             count, fewest = sum(w.rounds for w in walks), min(w.rounds for w in walks)
@@ -241,10 +242,6 @@ class _Walk:
     def first(self) -> Event:
         """Its first op."""
         return Event(self.trace, int(self.rows[0]))
-
-    @property
-    def is_views(self) -> bool:
-        return self.body is Body.VIEWS
 
     @property
     def doubt(self) -> str:
