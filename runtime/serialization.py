@@ -56,8 +56,8 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, x: Any) -> Any:
         """Return the kind of a tensor or an array, and where in the memory its elements are."""
-        if not isinstance(x, (Tensor, np.ndarray)) or _is_opaque(x.dtype):
-            return None
+        if not (isinstance(x, Tensor) or type(x) is np.ndarray) or _is_opaque(x.dtype):
+            return None  # such as a masked array, which has more than its elements
         tensor = x if isinstance(x, Tensor) else None
         array: Any = x if tensor is None else tensor.array
         root = array
@@ -198,18 +198,21 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         with Path(f).open("rb") as file:
             return load(file, map_location, weights_only)
     f.seek(0)
+    trusted, is_whole = weights_only is not None and not weights_only, False
     start, why = f.read(2), "not a file of save()"
     try:
         if start == b"PK":
             why = "truncated or damaged"
             with ZipFile(f) as archive:
                 names = archive.namelist()
-                if not any(name.endswith("data.pkl") for name in names):
+                if "structure.json" in names:
+                    why = "written by an earlier version of tidy"
+                elif not any(name.endswith("data.pkl") for name in names):
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
-                    content = archive.read("structure.pkl")
-                    return _Unpickler(content, files, map_location, not weights_only).load()
-        if start == b"PK" or start[:1] == b"\x80":
+                    content, is_whole = archive.read("structure.pkl"), True
+                    return _Unpickler(content, files, map_location, trusted).load()
+        if "tidy" not in why and (start == b"PK" or start[:1] == b"\x80"):
             why = "written by PyTorch as a pickle, which is not read here"
     except (pickle.UnpicklingError, RuntimeError) as error:
         if str(error).startswith((_UNTRUSTED, _ELSEWHERE)):
@@ -218,5 +221,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
     except (ImportError, AttributeError):  # a class of a pickle is not here
         raise
     except Exception as error:  # whatever zipfile, pickle and numpy say of spoilt bytes
+        if trusted and is_whole:  # an object of the script's says so
+            raise
         why += f" ({type(error).__name__}: {error})"
     raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")

@@ -71,8 +71,8 @@ def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
     with _lock:
         if stretch.begin_ns:
             open_ns, stretch.begin_ns = stretch.begin_ns, 0
-            count(open_ns, begin_ns, 0)
-            stretch.begin_ns = end_ns
+            count(open_ns, max(open_ns, begin_ns), 0)
+            stretch.begin_ns = max(open_ns, end_ns)
         if begin_ns < _covered_ns:
             begin_ns, end_ns = _covered_ns, max(_covered_ns, end_ns)
         before = begin_ns - offset_ns

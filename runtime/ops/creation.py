@@ -120,8 +120,7 @@ def _ranged(start: Any, end: Any, step: Any, dtype: Any) -> Any:
         given = [int(x) for x in given]
     place = np.arange(np.ceil((given[1] - given[0]) / given[2]))
     first, by = (int(x) if dtype.kind in "iu" else float(x) for x in given[::2])
-    if dtype.kind in "iu":
-        place = place.astype(np.int64)
+    place = place.astype(np.int64 if dtype.kind in "iu" else np.float64, copy=False)
     return (first + place * by).astype(dtype)
 
 
@@ -136,7 +135,7 @@ def _between(draws: np.random.Generator, low: float, high: float, like: Any) -> 
     """Draw from `low` to below `high`, to which the dtype may round what is just below."""
     kind = like.dtype if like.dtype.kind in "fV" else np.dtype(np.float64)
     found = draws.uniform(low, high, like.shape).astype(kind)
-    return np.minimum(found, np.nextafter(kind.type(high), kind.type(low)), out=found)
+    return np.minimum(found, np.nextafter(*np.array([high, low]).astype(kind)), out=found)
 
 
 def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> Any:

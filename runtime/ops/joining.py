@@ -86,7 +86,8 @@ def _padded(self: Any, pad: Any, value: float) -> Any:
     each = zip(widths, self.shape, strict=True)
     cut = tuple(slice(max(0, -a), s - max(0, -b)) for (a, b), s in each)
     more = [(max(0, a), max(0, b)) for a, b in widths]
-    return laid_alike(np.pad(self[cut], more, constant_values=filling(value, self.dtype)), [self])
+    number = filling(value if isinstance(value, complex) else float(value), self.dtype)
+    return laid_alike(np.pad(self[cut], more, constant_values=number), [self])
 
 
 def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:

@@ -116,8 +116,8 @@ def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ig
 
 def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, p: float) -> Tensor:
     """`p` of the target's share is spread evenly over all classes."""
-    check(0 <= p <= 1, f"label_smoothing must be between 0.0 and 1.0. Got: {p}")
-    dim = min(x.array.ndim - 1, 1)
+    check(p <= 1, f"label_smoothing must be between 0.0 and 1.0. Got: {p}")
+    p, dim = max(p, 0), min(x.array.ndim - 1, 1)
     logs, classes = aten.log_softmax(x, dim), x.array.shape[dim]
     ones = (1,) * (x.array.ndim - 1 - dim)
     weighted = logs if weight is None else logs * _per_class(weight, classes).reshape((-1, *ones))

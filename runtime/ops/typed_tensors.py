@@ -62,5 +62,6 @@ ON_DEVICE: dict[str, Any] = {}  # torch.cuda.FloatTensor and the like, by their 
 for _pair in _KINDS.split():
     _name, _kind = _pair.split(":")
     for _home, _on_device in ((PUBLIC["torch"], False), (ON_DEVICE, True)):
-        _body = {"dtype": np.dtype(_name), "on_device": _on_device, "__module__": __name__}
+        _module = "tidy.runtime.cuda" if _on_device else "tidy.runtime"
+        _body = {"dtype": np.dtype(_name), "on_device": _on_device, "__module__": _module}
         _home[f"{_kind}Tensor"] = _Kind(f"{_kind}Tensor", (), _body)

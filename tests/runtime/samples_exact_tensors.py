@@ -246,7 +246,8 @@ torch._foreach_div([B], 300); torch.tensor([2]) * np.bool_(True); torch.full((1,
 torch.where(torch.tensor([True]), np.bool_(True), 2); torch.full((1,), torch.tensor(2.5).double())
 torch.full((1,), B[0]); torch.arange(torch.tensor(2.0).double()); torch.xlogy(f, 1.0)
 torch.addcmul(S, S, S, value=0.5); torch.where(torch.tensor([True]), 70000, torch.ones(1).half())
-torch.where(B > 3, B, -3)
+torch.where(B > 3, B, -3); F.pad(B, (1, 1), value=-1); F.pad(f.detach(), (1, 1), value=2**64)
+torch.full((2,), 127.5, dtype=torch.int8); F.cross_entropy(f, torch.tensor([0, 1]), label_smoothing=-0.1)
 torch.autograd.grad(z.logsumexp(np.int64(0)).sum(), z), torch.autograd.grad(z.sum(np.int64(0)).sum(), z)
 nn.LayerNorm(np.int64(3))(f.detach()[:, :3]), nn.Conv1d(2, 1, np.int64(2), padding=np.int64(1)).weight.shape
 nn.AvgPool1d(np.int64(2))(f), nn.ConstantPad1d(np.int64(2), 1)(f)

@@ -231,10 +231,10 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from tidy.runtime.serialization import save
-class Fatal(np.ndarray):
-    def reshape(self, *args, **kwargs):  # called when the first array is being written
-        os.kill(os.getpid(), signal.SIGKILL)
-save([Fatal(2)], sys.argv[1])
+def fatal(*args, **kwargs):  # called when the first array is being written
+    os.kill(os.getpid(), signal.SIGKILL)
+np.lib.format.write_array = fatal
+save([np.ones(2)], sys.argv[1])
 """
 
 
@@ -244,6 +244,30 @@ def test_a_killed_save_leaves_the_old_file(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, path], cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
     assert load(path) == "old"
+
+
+class Refusing:
+    def __setstate__(self, state):
+        raise ValueError("not today")
+
+
+def test_what_objects_say_is_theirs_and_none_is_trusted_unasked(tmp_path):
+    own, masked, old = tmp_path / "own", tmp_path / "masked", tmp_path / "old"
+    one = Refusing()
+    one.size = 2
+    save([one], own)
+    with pytest.raises(ValueError, match=r"^not today$"):
+        load(own, weights_only=False)
+    with pytest.raises(pickle.UnpicklingError, match="safe_globals"):
+        load(own, weights_only=None)
+    save(np.ma.masked_array([1, 2], [False, True]), masked)
+    assert load(masked, weights_only=False).tolist() == [1, None]
+    with zipfile.ZipFile(old, "w") as archive:
+        archive.writestr("structure.json", "{}")
+    with pytest.raises(RuntimeError, match="written by an earlier version"):
+        load(old)
+    for kind in (rt.FloatTensor, rt.cuda.FloatTensor):
+        assert pickle.loads(pickle.dumps(kind)) is kind  # noqa: S301 - our own
 
 
 def test_devices_and_links_stay_what_they_are(tmp_path):

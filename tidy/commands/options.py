@@ -53,7 +53,8 @@ JOBS = number_option(
     "--jobs",
     "Read 20 MB of text or more in N worker processes, which is faster if as many processors are"
     " idle; the result is the same. Up to 4 share a file; `tidy report` of several traces gives"
-    " each process whole files (docs/scaling.md).  [default: 1, no workers]",
+    " each process whole files (docs/scaling.md). Rules share the processes, too."
+    "  [default: 1, no workers]",
     least=1,
 )
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)

@@ -75,11 +75,12 @@ def run_in_forks(trace: Trace, rules: Sequence[Pattern], jobs: int) -> dict[str,
     of_tidy = [each for each in rules if type(each) in known]
     shares = [[each for each in of_tidy if each.code in _WITH_THE_ACCOUNT]]
     shares += [[each] for each in of_tidy if each.code not in _WITH_THE_ACCOUNT]
+    count = min(jobs, _MOST_WORKERS, len(shares))
     os.write(filled, b"".join(at.to_bytes(_NUMBER_NBYTES, "big") for at in range(len(shares))))
     os.close(filled)
     _inherited.append(_Inherited(trace, shares, numbers))
     try:
-        with Workers(min(jobs, _MOST_WORKERS), "fork") as workers:
+        with Workers(count, "fork") as workers:
             tasks = [workers.submit(_run_shares, None) for _ in range(workers.count)]
             found = run_patterns(trace, [each for each in rules if type(each) not in known])
             found |= _taken(trace, workers, tasks)

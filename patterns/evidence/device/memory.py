@@ -197,7 +197,8 @@ def unmapping_ns(
 ) -> NDArray[np.int64]:
     """Return for each interval how long it takes at most to return its CPU blocks to the kernel.
 
-    The profiler records that a block is free after the kernel has it.
+    The profiler records that a block is free after the kernel has it: what comes after the last
+    such event of an interval is something else.
     """
     changes = changes_of(trace, CPU)
     freed_nbytes = -trace.nbytes[changes.row]
@@ -208,7 +209,8 @@ def unmapping_ns(
     first = np.searchsorted(times_ns[order], starts_ns, side="left")
     last = np.searchsorted(times_ns[order], ends_ns, side="right")
     found: NDArray[np.int64] = _UNMAP_PAGE_NS * (so_far[last] - so_far[first])
-    return found
+    last_ns = np.append(times_ns[order], 0)[last - 1]
+    return np.where(last > first, np.minimum(found, last_ns - starts_ns), 0)
 
 
 def kept_by_recording(trace: Trace) -> Obstacle | None:

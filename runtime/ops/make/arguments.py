@@ -107,7 +107,7 @@ def filling(value: Any, dtype: Any) -> Any:
         RuntimeError: it is a number that the dtype does not reach, or has not.
         OverflowError: it is an integer of more than 64 bits.
     """
-    if value.__class__ in (int, float) and 0 <= value < 128:  # all have these
+    if value.__class__ in (int, float) and 0 <= value <= 127:  # all have these
         return np.asarray(value).astype(dtype)
     number, inside = value.item() if getattr(value, "ndim", 1) == 0 else value, True
     if not isinstance(number, _NUMBER):
