@@ -143,7 +143,7 @@ def run_on_torch(script: Path) -> None:
     _kept.append(runpy.run_path(str(script), run_name="__main__"))
 
 
-def recorded_by_pytorch(script: Path, path: Path) -> Trace:
+def recorded_by_pytorch(script: Path, path: Path, profile_memory: bool = False) -> Trace:
     """What PyTorch's profiler exports to `path`; each step of an optimizer ends a step."""
     torch = pytest.importorskip("torch")
     hooked = import_module("torch.optim.optimizer").register_optimizer_step_post_hook
@@ -152,6 +152,7 @@ def recorded_by_pytorch(script: Path, path: Path) -> Trace:
         schedule=lambda _: torch.profiler.ProfilerAction.RECORD,
         record_shapes=True,
         with_stack=True,
+        profile_memory=profile_memory,
     ) as prof:
         handle = hooked(lambda *_: prof.step())
         try:

@@ -19,6 +19,7 @@ from .checkpoint_cases import (
     TWO_MICRO_BATCHES,
 )
 from .look_alikes import LookAlike
+from .scripts import recorded_by_pytorch
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -73,7 +74,8 @@ def test_without_stacks_it_is_not_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("one", CHECKPOINT_LOOK_ALIKES, ids=lambda one: one.name)
 def test_nothing_is_found(one: LookAlike, tmp_path: Path) -> None:
     """Nodes run something that could be a forward, in each of these."""
-    trace = _record(one.script, tmp_path)
+    script = write_script(tmp_path, one.script)
+    trace = recorded_by_pytorch(script, tmp_path / "trace.json", profile_memory=True)
     inside = _IN_NODES.get(one.name, "aten::linear")
     nodes = trace.rows_named(f"{_NODE}*")
     assert any(

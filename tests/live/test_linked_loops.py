@@ -10,10 +10,10 @@ import tidy
 from tidy import Trace
 from tidy.finding import Severity
 
-from ..run.running import record, write_script
+from ..run.running import write_script
 from .linked_loops import APART, SUMS, SUMS_OF_PRODUCTS, LinkedLoop
 from .linked_recurrences import RECURRENCES
-from .scripts import recorded_in_steps
+from .scripts import recorded_by_pytorch, recorded_in_steps
 
 _QUICK = {"each-expert", "attention-of-each-head", "a-scan", "residual-layers"}
 _QUICK |= {"rows-with-noise", "euler-maruyama-steps", "indexes-that-are-followed"}
@@ -37,7 +37,7 @@ def _on_runtime(one: LinkedLoop, folder: Path) -> Trace:
 
 def _on_pytorch(one: LinkedLoop, folder: Path) -> Trace:
     script = write_script(folder, one.script)
-    return record("--framework", "torch", script.name, cwd=folder).trace
+    return recorded_by_pytorch(script, folder / "trace.json", profile_memory=True)
 
 
 def _severities(trace: Trace) -> set[Severity]:

@@ -9,10 +9,11 @@ import pytest
 import tidy
 from tidy.finding import Checked
 
-from ..run.running import record, write_script
+from ..run.running import write_script
 from .cleared_cases import CLEARED_LOOK_ALIKES
 from .evaluation_cases import EVALUATION_LOOK_ALIKES
 from .look_alikes import LookAlike
+from .scripts import recorded_by_pytorch
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -27,7 +28,7 @@ _ALIKE = [each for each in (*CLEARED_LOOK_ALIKES, *EVALUATION_LOOK_ALIKES) if ea
 @pytest.mark.parametrize("one", [pytest.param(each, id=each.name) for each in _ALIKE])
 def test_nothing_is_found(one: LookAlike, tmp_path: Path) -> None:
     script = write_script(tmp_path, one.script)
-    trace = record("--framework", "torch", script.name, cwd=tmp_path).trace
+    trace = recorded_by_pytorch(script, tmp_path / "trace.json", profile_memory=True)
     outcome = tidy.check(trace, select=[one.code], savings="off").outcomes[one.code]
     assert isinstance(outcome, Checked)
     assert outcome.findings == ()

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import tidy
+from tidy import Trace
 from tidy.finding import NotChecked
 
 from ..run.running import record, write_script
-from .scripts import recorded_by_pytorch
+from .scripts import recorded_by_pytorch, recorded_in_steps
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -31,6 +32,14 @@ _WITHOUT_OPS = """\
     with torch.profiler.record_function("Optimizer.step#SGD.step"):
         pass
 """
+
+
+def _recorded(script: Path, framework: str) -> Trace:
+    if framework == "torch":
+        pytest.importorskip("torch")
+        return recorded_by_pytorch(script, script.with_suffix(".json"), profile_memory=True)
+    with recorded_in_steps(script) as prof:
+        return prof.trace
 
 
 @pytest.mark.parametrize(
@@ -168,7 +177,7 @@ def test_what_hooks_and_modules_update_is_trained(
     script = write_script(
         tmp_path, _TWO_PARTS.replace("{before}", before).replace("{after}", after)
     )
-    trace = record("--framework", framework, script.name, cwd=tmp_path).trace
+    trace = _recorded(script, framework)
     any_share = {"TDY704": {"worth-a-word": 0}}
     findings = tidy.check(trace, select=["TDY704"], options=any_share).findings
     assert bool(findings) == found

@@ -22,7 +22,7 @@ from .mixes import Round, many, mixes
 from .rules import OWN_RULES
 
 # Rounds of the shorter trace: as many, or fewer where a round has many siblings.
-_MOST, _LEAST, _SIBLINGS = (100, 100, 0) if SOAK else (12, 4, 360)
+_MOST, _LEAST, _SIBLINGS = (100, 100, 0) if SOAK else (12, 4, 240)
 _RULES = {rule.code: rule for rule in OWN_RULES}
 
 
