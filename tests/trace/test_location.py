@@ -23,6 +23,7 @@ def _place(trace: Trace, name: str) -> str | None:
         ("train.py(12): train", Location("train.py", 12, "train")),
         ("C:\\me\\train.py(12): <module>", Location("C:/me/train.py", 12, "<module>")),
         ("a (1).py(7): f", Location("a (1).py", 7, "f")),
+        ("train.py(0): <module>", Location("train.py", 1, "<module>")),
         ("torch/nn/init.py(1): <lambda>", Location("torch/nn/init.py", 1, "<lambda>")),
         ("<built-in method to of Tensor object at 0x7f>", None),
         ("nn.Module: Conv2d_0", None),

@@ -52,7 +52,8 @@ def parse_frame(name: str) -> Location | None:
     match = None if name.startswith(("<built-in", "nn.Module: ")) else _FRAME.fullmatch(name)
     if match is None:
         return None
-    return Location(match["file"].replace("\\", "/"), int(match["line"]), match["function"])
+    line = max(int(match["line"]), 1)  # Python 3.11 enters modules at line 0
+    return Location(match["file"].replace("\\", "/"), line, match["function"])
 
 
 @lru_cache(maxsize=1 << 12)
