@@ -74,7 +74,7 @@ def _shown(full: Recorded, light: Recorded) -> Trace:
     assert steps is not None
     table, flows = full.raw.join()
     bounds = list(pairwise(full.ends_ns))
-    times = time_map(table, flows, full.raw.strings, bounds, steps, np.zeros(len(bounds)))
+    times = time_map(table, flows, full.raw.strings, bounds, steps, *np.zeros((2, len(bounds))))
     assert times is not None
     mine = (table, full.raw.strings, bounds, _MAIN, full.batches)
     there = (steps.table, steps.strings, steps.recorded, _MAIN, light.batches)

@@ -82,7 +82,7 @@ def test_work_that_no_step_launched_stays_behind_its_call() -> None:
     full, starts, ends = recorded(longer_ns=2_000)
     table, flows = full.join()
     steps = list(zip(starts, ends, strict=True))
-    times = time_map(table, flows, full.strings, steps, light, np.zeros(len(steps)))
+    times = time_map(table, flows, full.strings, steps, light, *np.zeros((2, len(steps))))
     assert times is not None
     times.change(table, full.strings)
     kind = table["kind"]

@@ -86,7 +86,7 @@ def mapped(
     table, flows = full.join()
     before = {name: column.copy() for name, column in table.items()}
     waited = np.full(len(ends) - 1, waited_ns)
-    times = time_map(table, flows, full.strings, list(pairwise(ends)), light, waited)
+    times = time_map(table, flows, full.strings, list(pairwise(ends)), light, waited, 0 * waited)
     assert times is not None
     times.change(table, full.strings)
     return times, before, table
@@ -173,7 +173,7 @@ def test_steps_that_are_too_unlike_keep_their_times(light_ops: list[str]) -> Non
     assert known is not None
     table, flows = full.raw.join()
     steps = list(pairwise(ends))
-    assert time_map(table, flows, full.raw.strings, steps, known, np.zeros(3)) is None
+    assert time_map(table, flows, full.raw.strings, steps, known, *np.zeros((2, 3))) is None
 
 
 @pytest.mark.parametrize(

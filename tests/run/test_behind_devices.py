@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tidy
+from tidy.retiming.light import light_steps
 from tidy.run.assembly import Assembly
 from tidy.run.kineto_pieces import KinetoPieces
 
@@ -73,3 +74,70 @@ def test_less_work_makes_all_steps_shorter(checked: tidy.Report) -> None:
     (found,) = (each for each in checked.findings if each.code == "TDY501")
     assert found.severity.label == "warning"
     assert found.saving.low_ns > 0.5 * 1000 * _PRODUCT_US
+
+
+_GAP_US, _QUEUED = 700, 4  # between two pieces; and how many launches CUDA's queue holds here
+
+
+def _recorded(folder: Path, steps: tuple[int, ...], host_us: int, waits: bool) -> Assembly:
+    """A recording of a script that launches a product in each step; a number of steps a piece.
+
+    The host takes `host_us` for a step, and waits where the queue is full, or where it `waits` for
+    the result. The profiler waits for the GPU at the end of each piece.
+    """
+    assembly = Assembly(0)
+    pieces = KinetoPieces(assembly.strings, False, Counter())
+    now, gpu = 1_000.0, {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8}
+    for piece, count in enumerate(steps):
+        began, done, ends, events = now, [0.0], list[int](), list[dict[str, Any]]()
+        for step in range(count):
+            made = _product(0, step)
+            op, launch, kernel = made
+            op["ts"], launch["ts"] = now + 100, now + 120
+            full_until = done[-_QUEUED] if len(done) > _QUEUED else 0.0
+            launch["dur"] = max(9.0, full_until - launch["ts"])
+            op["dur"] = launch["dur"] + 40
+            kernel["ts"] = max(done[-1], launch["ts"] + launch["dur"] + 5)
+            done.append(kernel["ts"] + _PRODUCT_US)
+            now = max(now + host_us, op["ts"] + op["dur"] + 20)
+            if waits:
+                wait = {**launch, "name": "cudaStreamSynchronize", "ts": now, "args": {}}
+                made.append({**wait, "dur": done[-1] + 5 - now})
+                now = done[-1] + 20
+            ends.append(int(1000 * now))
+            events += made
+        path = folder / f"{host_us}-{piece}.trace.json"
+        header = {"baseTimeNanoseconds": 0, "deviceProperties": [gpu | {"computeMinor": 0}]}
+        path.write_text(json.dumps({"traceEvents": events, **header}), "utf-8")
+        facts = {"start_ns": int(1000 * began), "cut_ns": int(1000 * now), "steps_ns": ends}
+        facts |= {"pid": 1, "thread": 1, "steps_before": sum(steps[:piece]), "number": piece}
+        pieces.read(path, {**facts, "began_at_step": True, "has_lines": False}, None)
+        assembly.add(pieces, {**facts, "began_at_step": True, "has_lines": False})
+        now = max(now, done[-1]) + _GAP_US
+    return assembly
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["runs-ahead", "waits"])
+@pytest.mark.parametrize("light_steps_of", [(7,), (6, 3, 5), (3, 3)], ids=str)
+def test_steps_with_light_times_last_as_long(
+    light_steps_of: tuple[int, ...], waits: bool, tmp_path: Path
+) -> None:
+    """The GPU is behind at each cut of both recordings, and would go on with what it has."""
+    full = _recorded(tmp_path, (5, 4, 3), 2_000, waits)
+    light = _recorded(tmp_path, light_steps_of, 1_000, waits)
+    assert full.main is not None
+    known = light_steps(light.raw, light.ends_ns, full.main)
+    assert known is not None
+    assert full.retime(known, light) is not None
+    trace = full.finish("made", {}, [])
+    step_ns = 1000 * _PRODUCT_US
+    work = trace.duration_ns[trace.device_rows]
+    assert work.tolist() == [pytest.approx(step_ns, rel=0.01)] * 12
+    lengths = [end - start for start, end in trace.window.finished_ranges]
+    assert len(lengths) >= 11  # the first one finds an idle GPU, which it may be left out for
+    assert lengths[-11:] == [pytest.approx(step_ns, rel=0.03)] * 11
+    if not waits:
+        found = max(tidy.check(trace, select=["TDY501"]).findings, key=lambda each: each.cost_ns)
+        assert found.severity.label == "warning"
+        assert found.saving is not None
+        assert found.saving.low_ns > 0.4 * step_ns

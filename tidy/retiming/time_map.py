@@ -19,6 +19,7 @@ from ..trace.kinds import COLLECTIVES_ON_HOST
 from ..trace.links import grouped
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
+from .cut_queues import CutQueues, cut_queues
 from .device_moments import launched_alike, queued_before, with_their_calls
 from .light import UNLIKE, Bounds, LightSteps, typical_ns
 from .moments import Moments, Numbers, moments_of
@@ -69,6 +70,7 @@ def time_map(
     steps: Bounds,
     light: LightSteps,
     waited_ns: Numbers,
+    stopped_ns: Numbers,
 ) -> TimeMap | None:
     """Return how the times of full steps become those of light ones; None if these are too unlike.
 
@@ -76,6 +78,7 @@ def time_map(
         table, flows, strings: what was recorded in full.
         steps: its steps, as times of the host.
         waited_ns: for how long threads of the script may have waited for a processor in each.
+        stopped_ns: for how long the profiler waited for devices in each.
     """
     expected = light.moments  # it numbers the names
     moments = moments_of(table, strings, steps, light.names)
@@ -83,8 +86,11 @@ def time_map(
     if main not in moments or main not in expected:
         return None
     waited_ns = waited_ns + _in_collectives(table, strings, steps)
-    counterparts = _counterparts(moments[main], steps, expected[main], light, waited_ns)
-    bounds = _bounds(steps, counterparts, light)
+    counterparts = _counterparts(
+        moments[main], steps, expected[main], light, (waited_ns, stopped_ns)
+    )
+    queues = cut_queues(steps, counterparts, light)
+    bounds = _bounds(steps, counterparts, light, queues)
     turns: dict[Track, list[tuple[Numbers, Numbers]]] = {main: [bounds]}
     counts = np.zeros(3, np.int64)  # of full steps, of light ones, and of pairs
     # What devices did has to be paired as well, or it would stand beside what launched it.
@@ -118,8 +124,8 @@ def time_map(
                 if not len(times) and calls[index]:  # it keeps its place beside the main thread
                     times, their_times = calls[index][0]
                 calls[index].append((times, their_times))
-            later = bounds[1][2 * index] - light.steps[other][0]
-            found.append((times, their_times + later))
+            later = queues.late_ns(index, mine.is_device) - light.steps[other][0]
+            found.append((times, their_times + bounds[1][2 * index] + later))
             if track == main:
                 counts += *map(len, labels), len(pairs)
             elif mine.is_device:
@@ -134,8 +140,7 @@ def time_map(
         for place, times in _all_times(table, flows, strings, steps, main)
     }
     # As all times of their track: what is in a step stays in it.
-    recorded = np.array(steps, np.int64).reshape(-1, 2)
-    given = interpolated(*known[main], recorded.ravel()).reshape(-1, 2)
+    given = interpolated(*known[main], np.array(steps, np.int64).ravel()).reshape(-1, 2)
     shown = [(start, end) for start, end in given.tolist()]
     return TimeMap(known, main, shown, counterparts)
 
@@ -150,7 +155,11 @@ def _in_collectives(table: dict[str, Column], strings: Strings, steps: Bounds) -
 
 
 def _counterparts(
-    mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps, waited_ns: Numbers
+    mine: Moments,
+    steps: Bounds,
+    theirs: Moments,
+    light: LightSteps,
+    lost_ns: tuple[Numbers, Numbers],
 ) -> list[int]:
     """For each full step the light one that is most like it, -1 for none; each in its turn.
 
@@ -158,7 +167,8 @@ def _counterparts(
     one, and waited so long for a processor, or in collectives for another rank, which may have been
     cutting its recording.
     """
-    lengths = np.array([end - start for start, end in steps])
+    waited_ns, stopped_ns = lost_ns
+    lengths = np.array([end - start for start, end in steps]) - stopped_ns
     longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index).labels) for index in range(len(light.steps))]
     # On a busy machine a long one that is like too few others was not made as long as the quickest.
@@ -186,12 +196,14 @@ def _shape(labels: Numbers) -> tuple[int, int]:
 
 
 def _bounds(
-    steps: Bounds, counterparts: Sequence[int], light: LightSteps
+    steps: Bounds, counterparts: Sequence[int], light: LightSteps, queues: CutQueues
 ) -> tuple[Numbers, Numbers]:
     """The bounds of the full steps, two each, as recorded and as they become."""
     recorded, others = np.array(steps, np.int64).reshape(-1, 2), np.array(counterparts, np.int64)
     lengths = np.where(others < 0, recorded[:, 1] - recorded[:, 0], light.lengths_ns[others])
-    given = np.array(laid_out(recorded, lengths[:, None]), np.int64)
+    lengths += queues.host_ns
+    without_cuts = recorded - np.cumsum(queues.cut_ns)[:, None]
+    given = np.array(laid_out(without_cuts, lengths[:, None]), np.int64)
     return recorded.ravel(), given.ravel()
 
 

@@ -28,6 +28,7 @@ from ..retiming.light import LightSteps
 from ..retiming.time_map import TimeMap, time_map
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
+from ..trace.intervals import Intervals
 from ..trace.kinds import EventKind
 from ..trace.made_places import header_of as made_header
 from ..trace.raw_columns import Column, RawColumns, Track
@@ -156,6 +157,7 @@ class Assembly:
         self.worker_functions: dict[int, WorkerFunctions] = {}
         self._piece_times = PieceTimes()
         self._queued: list[tuple[int, int, int]] = []  # start and end of pieces, and queued_ns
+        self._stopped: list[tuple[int, int]] = []  # when the profiler waited for devices
         self._batches: list[WorkerBatch] | None = None
         self.raw = RawColumns()
         self.strings = self.raw.strings
@@ -189,6 +191,7 @@ class Assembly:
         self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
         self.queued_ns += queued_ns
         self._queued.append((facts["start_ns"] + later_ns, facts["cut_ns"] + later_ns, queued_ns))
+        self._stopped.append((facts["cut_ns"] + later_ns, done_ns + later_ns))
         self.beside_ns += facts.get("beside_ns", 0)
         if self.idle_ns is not None:
             idle_ns = facts.get("idle_ns")
@@ -241,7 +244,10 @@ class Assembly:
         refine(self.raw)
         table, flows = self.raw.join()
         bounds = [(start, end) for _, start, end in self.steps]
-        times = time_map(table, flows, self.strings, bounds, light, self.waited_ns())
+        stopped = Intervals(*np.array(self._stopped, np.int64).T)
+        stopped_ns = stopped.covered_ns(*np.array(bounds, np.int64).reshape(-1, 2).T)
+        waited_ns = self.waited_ns()
+        times = time_map(table, flows, self.strings, bounds, light, waited_ns, stopped_ns)
         if times is None:
             return None
         every = {*self.worker_batches, *recorded.worker_batches}
