@@ -69,10 +69,10 @@ Hooks, views and their version counters, in-place operators, anomaly mode, `no_g
   `functional_call`, and no forward mode.
 - **`torch.distributions`** has Normal, Categorical, Bernoulli, Uniform, Beta, Gamma, Dirichlet,
   Laplace, MultivariateNormal, Independent, MixtureSameFamily and their divergences.
-- **Not there**: `nn.utils.prune`, lazy layers, adaptive softmax, `torch.special`, and what else
-  few training scripts name. Of these `tidy run` names what it reads in the source as a name of
-  `torch`, before a script trains. It does not see keywords, nor methods of tensors that a call
-  returns: these fail when they are reached.
+- **Not there**: `nn.utils.prune`, lazy layers, adaptive softmax, `torch.special`, CUDA graphs, and
+  what else few training scripts name. Of these `tidy run` names what it reads in the source as a
+  name of `torch`, before a script trains. It does not see keywords, nor methods of tensors that a
+  call returns: these fail when they are reached.
 - **`torch.distributed`** cannot be initialised, with a world of one neither. It can be asked
   whether it is there (it says no); all else is refused when it is called, as are `torch.onnx` and
   `torch.hub`. `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes

@@ -29,7 +29,6 @@ __getattr__ = later(
         "max_memory_reserved memory_stats memory_cached max_memory_cached memory_summary "
         "mem_get_info empty_cache reset_peak_memory_stats reset_max_memory_allocated "
         "reset_max_memory_cached set_per_process_memory_fraction",
-        "..modelled.cuda_graphs": "CUDAGraph graph is_current_stream_capturing",
         "..modelled.current_device": "current_device set_device device device_of current_stream "
         "default_stream set_stream stream get_device_name get_device_properties device_count "
         "get_device_capability is_bf16_supported",
@@ -37,8 +36,8 @@ __getattr__ = later(
     },
 )
 __all__ = ["VARIABLE", "configure", "device_count", "init", "is_available", "is_initialized"]
-__all__ += ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed"]
-__all__ += ["manual_seed_all", "seed", "set_rng_state", "set_rng_state_all"]
+__all__ += ["get_rng_state", "get_rng_state_all", "initial_seed", "is_current_stream_capturing"]
+__all__ += ["manual_seed", "manual_seed_all", "seed", "set_rng_state", "set_rng_state_all"]
 
 
 def init() -> None:
@@ -46,6 +45,11 @@ def init() -> None:
 
 
 is_initialized = is_available
+
+
+def is_current_stream_capturing() -> bool:
+    """Say no: there are no CUDA graphs."""
+    return False
 
 
 def manual_seed_all(seed: int) -> None:

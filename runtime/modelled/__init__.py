@@ -15,7 +15,6 @@ Its layers, from what stands alone to what puts all together. Each imports those
     operands                    the tensors among an operator's arguments
     kernel_launch, transfer     kernels, and copies, put on a stream
     to_device                   `tensor.to(device)`
-    cuda_graphs                 work taken up once and run again
     dispatch                    every operator on its way to numpy
     modelled_accelerator        what the runtime asks of devices (accelerator.py), answered: the
                                 engine's rules about streams

@@ -31,8 +31,7 @@ from .kernel_launch import launch_kernel, memset_plan
 from .operands import NONE, Operands, nesting, note_streams, tensors_in
 from .placement import device_number_of, place
 from .specs import DeviceSpec
-from .stream_timelines import CapturedOperator
-from .streams import Stream, current_stream, device_index, refuse_in_capture
+from .streams import Stream, current_stream, device_index
 
 _matmul, _cudnn = backends.cuda.matmul, backends.cudnn
 Args = tuple[Any, ...]
@@ -141,8 +140,6 @@ class Dispatcher(Interposer):
         with stretch:
             if operands.host:
                 operands.take_over(stream)
-            if stream.capture is not None and name.endswith("_"):
-                stream.capture.keep(operands.arrays)
             out = inner(*args, **kwargs)
             if out.__class__ is Tensor:
                 node = out._node
@@ -152,8 +149,6 @@ class Dispatcher(Interposer):
             else:
                 outs = tuple(tensors_in((out,)))
             _launch(name, operands, outs, stream)
-        if stream.capture is not None:
-            stream.capture.operators.append(CapturedOperator(inner, args, kwargs, outs))
         if out.__class__ is not Tensor or out._view is not None:
             note_streams(outs)  # in place, the base's node too
         return out
@@ -170,8 +165,6 @@ class Dispatcher(Interposer):
                 place(out, stream)
                 if name not in FILLS and name != "aten::empty":
                     _launch(name, NONE, (out,), stream)
-            if stream.capture is not None:
-                stream.capture.operators.append(CapturedOperator(inner, args, kwargs, (out,)))
         if name in FILLS:
             show_calls(out, FILLS[name])
         return out
@@ -200,7 +193,6 @@ class Dispatcher(Interposer):
         if index is None:
             return inner(*args, **kwargs)
         stream = current_stream(index)
-        refuse_in_capture(stream, name)
         with stretch:
             out = inner(*args, **kwargs)
             outs = tuple(tensors_in((out,)))
@@ -224,9 +216,6 @@ def _launch(name: str, operands: Operands, outs: tuple[Any, ...], stream: Stream
     if kernels is None:
         kernels = device.kernels[known] = _kernels(name, operands, outs, device.spec)
     written = [place(x, stream) for x in outs]
-    if stream.capture is not None:
-        stream.capture.plans += kernels
-        return
     start = host = now_ns()
     for kernel in kernels:
         host = launch_kernel(kernel, operands.storages, written, stream, host)

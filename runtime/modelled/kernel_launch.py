@@ -39,29 +39,26 @@ def launch_kernel(
         log_call(call, host_ns, after, correlation)
         reads = tuple([s.number for s in ins if s is not None])
         writes = tuple([s.number for s in written if s is not None])
-        log_kernel(plan, span, stream, correlation, reads, writes)
+        _log_kernel(plan, span, stream, correlation, reads, writes)
     return after
 
 
-def log_kernel(
+def _log_kernel(
     plan: KernelPlan,
     span: tuple[int, int],
     stream: Stream,
     correlation: int,
     reads: tuple[int, ...],
     writes: tuple[int, ...],
-    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a kernel or a fill to all logs: its `span` is (start, end), `more` are further args."""
+    """Write a kernel or a fill to all logs; its `span` is (start, end)."""
     if plan.name is _MEMSET:
-        log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, more, writes=writes)
+        log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, writes=writes)
         return
     spec = stream.owner.spec
     args = _kernel_args.get((plan, spec.key))
     if args is None:
         args = _kernel_args[plan, spec.key] = _shown(plan, spec)
-    if more:
-        args = {**args, **more}
     log_work("kernel", plan.name, span, stream, correlation, 0, args, reads, writes)
 
 

@@ -30,7 +30,6 @@ from ..engine.node import RUNS_FIRST, Edge, Grads, GraphRoot, Node
 from ..engine.tensor import AccumulateGrad, Tensor, wrap
 from . import modelled_device, placement, streams
 from .clock import stretch
-from .cuda_graphs import keep
 from .current_device import StreamContext
 from .operands import nesting
 from .placement import device_number_of, place, record_stream
@@ -110,8 +109,6 @@ class ModelledAccelerator(Accelerator):
             here.device, here.streams = task.device, task.streams
             return
         here.device, here.streams = stream.device_index, {stream.device_index: stream}
-        if stream.capture is not None:
-            keep(node)
         if node.sequence_nr == RUNS_FIRST:
             task.leaves[stream] = None
 

@@ -13,7 +13,7 @@ from ..engine.hooks import check
 from . import clock
 from .activity import host_call, host_wait, log_work, logs
 from .modelled_device import devices, no_such_device
-from .stream_timelines import DEFAULT_STREAM, Capture, StreamTimeline
+from .stream_timelines import DEFAULT_STREAM, StreamTimeline
 
 _EVENT_CALL_NS = 1_000  # cudaEventRecord, cudaStreamWaitEvent
 
@@ -73,7 +73,6 @@ class Stream(StreamTimeline):
         self.owner = owner = devices[device_index(device)]
         self.number = owner.next_stream_number() if number is None else number
         self.device_index, self.priority, self.ready_ns = owner.index, priority, 0
-        self.capture = None
         owner.streams.append(self)
 
     @property
@@ -89,7 +88,6 @@ class Stream(StreamTimeline):
 
     def synchronize(self) -> None:
         """Have the host wait until all its work is done."""
-        refuse_in_capture(self, "synchronize")
         host_wait("cudaStreamSynchronize", self.ready_ns, "Stream Sync", self)
 
     def record_event(self, event: StreamEvent | None = None) -> StreamEvent:
@@ -132,13 +130,12 @@ class StreamEvent:
         self._stream: Stream | None = None
         self._time_ns = 0
         self._correlation = 0
-        self._capture: Capture | None = None  # that of its stream when it was recorded
 
     def record(self, stream: Stream | None = None) -> None:
         """Have it happen when what is on the stream (the current one by default) by now is done."""
         stream = current_stream(here.device) if stream is None else stream
         self._correlation = host_call("cudaEventRecord", _EVENT_CALL_NS)
-        self._stream, self._capture = stream, stream.capture
+        self._stream = stream
         # A stream with nothing to do has come this far when the host has.
         self._time_ns = max(stream.ready_ns, clock.now_ns())
 
@@ -148,8 +145,6 @@ class StreamEvent:
         correlation = host_call("cudaStreamWaitEvent", _EVENT_CALL_NS)
         if self._stream is None:
             return
-        if self._capture is not stream.capture:
-            _join(self._capture, stream)
         if logs:
             now, kind = clock.now_ns(), "Stream Wait Event"
             shown = {
@@ -189,32 +184,5 @@ class StreamEvent:
 def synchronize(device: Any = None) -> None:
     """Wait until all streams of a device (the current one by default) have done their work."""
     owner = devices[device_index(device)]
-    for each in owner.streams:
-        refuse_in_capture(each, "synchronize")
     stream = default_streams[owner.index]
     host_wait("cudaDeviceSynchronize", owner.idle_ns, "Context Sync", stream)
-
-
-def _join(capture: Capture | None, stream: Stream) -> None:
-    """A stream waits for one that is in a capture, and so comes into the capture too.
-
-    Raises:
-        RuntimeError: it is the default stream, or one in a capture is to wait for one in none.
-    """
-    if capture is None or stream.capture is not None:
-        raise RuntimeError("CUDA error: dependency created on uncaptured work in another stream")
-    if not capture.streams:  # that capture is over
-        return
-    if stream.is_default:
-        raise RuntimeError(
-            "CUDA error: operation would make the legacy stream depend on a capturing blocking "
-            "stream (leaves that were first used on the default stream have their gradients there)"
-        )
-    capture.join(stream)
-
-
-def refuse_in_capture(stream: StreamTimeline, name: str) -> None:
-    """Refuse, with a RuntimeError, to wait for a stream that is being captured."""
-    if stream.capture is not None:
-        why = f"{name} has to wait for the device"
-        raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({why})")

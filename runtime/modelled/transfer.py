@@ -18,8 +18,7 @@ from ..engine.tensor import Tensor
 from . import activity, clock
 from .activity import correlations, host_wait, log_call, log_work
 from .cost import copy_ns
-from .stream_timelines import CapturedOperator
-from .streams import Stream, current_stream, refuse_in_capture
+from .streams import Stream, current_stream
 
 _STAGED_NBYTES = 64 << 10  # the driver takes so much pageable memory without waiting for the copy
 _SCALAR_NBYTES = 8
@@ -34,13 +33,9 @@ def between(inner: Callable[..., Any], args: Any, kwargs: Any, blocking: bool) -
         return _peer(inner, args, kwargs, to, from_)
     stream = current_stream((to or from_).device)  # type: ignore[union-attr]
     pinned = is_pinned(source if from_ is None else target)
-    if blocking or not pinned:
-        refuse_in_capture(stream, "a copy between host and device")
     with clock.stretch:
         out = inner(*args, **kwargs)
         _enqueue(source.array.nbytes, stream, from_, to, pinned)
-    if stream.capture is not None:
-        stream.capture.operators.append(CapturedOperator(inner, args, kwargs, [target]))
     if blocking:
         _wait_for(stream)
     return out

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import in_float32, narrowed
-from ..core.storage import storages
 from ..engine.backward import grad
 from ..engine.grad_mode import enable_grad, is_grad_enabled
 from ..engine.node import NO_EDGE, SECOND_BACKWARD, Grads, Node
@@ -65,7 +64,7 @@ class FusedNode(Node):
         """Return a saved tensor, checked where it is guarded or the forward pass runs again."""
         if x.__class__ is not SavedVariable:
             return x
-        read = guarded or x.packed or is_grad_enabled() or storages
+        read = guarded or x.packed or is_grad_enabled()
         return x.unpack(self) if read else x.variable
 
     def _on_arrays(self, *tensors: Any) -> Grads:
@@ -73,7 +72,7 @@ class FusedNode(Node):
         arrays = operator.arrays(tensors[split : split + operator.count])
         given = operator.arrays(tensors[:split])
         work = self.work
-        if work is None or storages:  # what a device replays has other inputs than it was made of
+        if work is None:
             work = operator.forward(*arrays, *self.rest)[1]
         wanted = self._wanted()
         found = operator.backward(work, arrays, given, wanted, *self.rest)
