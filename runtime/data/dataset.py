@@ -11,16 +11,17 @@ from bisect import bisect_right
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, cycle, islice
+from itertools import accumulate, islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..core.aten import aten
+from ..core.faces import WHY, refusing
 from ..core.storage import pin
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from ..ops.creation import Generator, default_generator, randint, tensor
+from ..ops.creation import default_generator, randint, tensor
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -214,37 +215,11 @@ class BatchSampler(Sampler[list[Any]]):
         return (len(self.sampler) + short) // self.batch_size
 
 
-class DistributedSampler(Sampler[int]):
-    """One process's share of the samples, in an order that all of them draw alike."""
+class DistributedSampler(Sampler[Any]):
+    """Can be imported and asked for; to make one needs processes that are joined."""
 
-    def __init__(
-        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
-        shuffle: bool = True, seed: int = 0, drop_last: bool = False,
-    ) -> None:  # fmt: skip
-        known = num_replicas is not None and rank is not None
-        told = "Default process group has not been initialized: give num_replicas and rank."
-        check(known, told, ValueError)
-        self.dataset, self.num_replicas, self.rank = dataset, num_replicas or 1, rank or 0
-        inside = 0 <= self.rank < self.num_replicas
-        check(inside, f"Invalid rank {rank}, should be below {num_replicas}", ValueError)
-        self.epoch, self.shuffle, self.seed, self.drop_last = 0, shuffle, seed, drop_last
-        each = len(dataset) / self.num_replicas
-        self.num_samples = int(each) if drop_last else math.ceil(each)
-        self.total_size = self.num_samples * self.num_replicas
-
-    def __iter__(self) -> Iterator[int]:
-        order = list(range(len(self.dataset)))
-        if self.shuffle:
-            drawn = Generator().manual_seed(self.seed + self.epoch).stream
-            order = drawn.permutation(len(order)).tolist()
-        order = list(islice(cycle(order), self.total_size)) if order else order
-        return iter(order[self.rank :: self.num_replicas])
-
-    def __len__(self) -> int:
-        return self.num_samples
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refusing("torch.utils.data.DistributedSampler", WHY["distributed"])()
 
 
 def _like(old: Any, found: Any) -> Any:

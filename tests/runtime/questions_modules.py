@@ -316,17 +316,6 @@ def sync_batch_norm(lib):
             net.eval()(x)]  # fmt: skip
 
 
-def shares_of_samples(lib):
-    data = lib.utils.data
-    rows, sampled = data.TensorDataset(lib.arange(5)), []
-    for rank in range(3):
-        for drop in (False, True):
-            options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}
-            sampler = data.distributed.DistributedSampler(rows, **options)
-            sampled.append([list(sampler), len(sampler)])
-    return [sampled, raised(lambda: data.DistributedSampler(rows, num_replicas=2, rank=2))]
-
-
 def registration_hooks(lib):
     """They are called for all modules, and may give them something else."""
     home, seen = lib.nn.modules.module, []
