@@ -75,7 +75,7 @@ Hooks, views and their version counters, in-place operators, anomaly mode, `no_g
   call returns: these fail when they are reached.
 - **`torch.distributed`** cannot be initialised, with a world of one neither. It can be asked
   whether it is there (it says no); all else is refused when it is called, as are
-  DistributedDataParallel, `DistributedSampler`, `torch.onnx` and `torch.hub`.
+  DistributedDataParallel, SyncBatchNorm, `DistributedSampler`, `torch.onnx` and `torch.hub`.
   `nn.parallel.data_parallel` is not there. `torch.utils.tensorboard` writes nothing, with a note.
 - **`torch.compile` and `torch.jit.script`** give back what they are given, with a note.
 - **`torch.save`** writes files of its own kind; PyTorch's are not read, nor its own by PyTorch.

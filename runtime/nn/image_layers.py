@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.faces import WHY, refusing
 from ..engine.hooks import check
 from . import functional as F
 from . import init
@@ -114,26 +115,15 @@ class _Response(Layer):
     shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
 
 
-class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=None" + _FACTORY)):
-    """Batch norm of any number of dimensions; there are no other processes to be in step with."""
+class SyncBatchNorm(_BatchNorm):
+    """Can be imported and asked for; to make one needs processes that are joined."""
 
-    def forward(self, input: Any) -> Any:
-        least = f"expected at least 2D input (got {input.array.ndim}D input)"
-        check(input.array.ndim > 1, least, ValueError)
-        self.ndim = max(input.array.ndim - 2, 1)
-        return super().forward(input)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refusing("torch.nn.SyncBatchNorm", WHY["distributed"])()
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """Return the module with SyncBatchNorm in place of each batch norm."""
-        if isinstance(module, _BatchNorm) and not isinstance(module, _Channels):
-            kind: Any = cls
-            made = kind(module.num_features, process_group=process_group)
-            made.__dict__.update(vars(module))
-            return made
-        for name, child in module.named_children():
-            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
-        return module
+    def convert_sync_batchnorm(cls, *_: Any, **__: Any) -> Any:
+        return cls()
 
 
 class _Upsampled(Layer):

@@ -307,15 +307,6 @@ def extra_state(lib):
     return found
 
 
-def sync_batch_norm(lib):
-    """In one process it is a batch norm; models are converted, and keep what they know."""
-    norm = filled(lib, lib.nn.BatchNorm2d(3))
-    net = lib.nn.SyncBatchNorm.convert_sync_batchnorm(lib.nn.Sequential(norm, lib.nn.ReLU()))
-    x = image(lib, 4, 3, 2, 2)
-    return [type(net[0]).__name__, repr(net), [[k, v] for k, v in net.state_dict().items()],
-            net.eval()(x)]  # fmt: skip
-
-
 def registration_hooks(lib):
     """They are called for all modules, and may give them something else."""
     home, seen = lib.nn.modules.module, []

@@ -11,7 +11,7 @@ import pytest
 import tidy.runtime as rt
 
 NAMED = ["torch.onnx.export", "torch.hub.load", "torch.jit.save", "torch.distributed.barrier"]
-NAMED += ["torch.utils.data.DistributedSampler"]
+NAMED += ["torch.utils.data.DistributedSampler", "torch.nn.SyncBatchNorm"]
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -27,6 +27,11 @@ def test_what_is_missing_is_named_by_the_path_that_a_script_has(path):
     module = importlib.import_module(f"tidy.runtime.{path}")
     with pytest.raises(AttributeError, match=f"tidy.runtime.{path}.* 'orthogonal'"):
         _ = module.orthogonal
+
+
+def test_no_norm_is_made_one_of_several_processes():
+    with pytest.raises(NotImplementedError, match="one process"):
+        rt.nn.SyncBatchNorm.convert_sync_batchnorm(rt.nn.BatchNorm1d(2))
 
 
 def test_nothing_is_compiled():
