@@ -26,10 +26,10 @@ __getattr__ = later(
         "..modelled.configuration": "configure",
         "..modelled.streams": "Stream Event=StreamEvent synchronize",
         "..modelled.memory_statistics": "memory_allocated max_memory_allocated memory_reserved "
-        "max_memory_reserved memory_stats memory_cached max_memory_cached memory_summary "
+        "max_memory_reserved memory_stats memory_cached max_memory_cached "
         "mem_get_info empty_cache reset_peak_memory_stats reset_max_memory_allocated "
         "reset_max_memory_cached set_per_process_memory_fraction",
-        "..modelled.current_device": "current_device set_device device device_of current_stream "
+        "..modelled.current_device": "current_device set_device device current_stream "
         "default_stream set_stream stream get_device_name get_device_properties device_count "
         "get_device_capability is_bf16_supported",
         "..modelled.caching_allocator": "OutOfMemoryError",

@@ -11,7 +11,6 @@ from typing import Any
 
 from . import streams
 from .modelled_device import devices
-from .placement import device_number_of
 from .streams import Stream, default_streams, device_index, here
 
 
@@ -39,13 +38,6 @@ class device:
 
     def __exit__(self, *exc: object) -> None:
         here.device = self._before.pop()
-
-
-class device_of(device):
-    """Makes the device of a tensor the current one; a tensor on the CPU changes nothing."""
-
-    def __init__(self, obj: Any) -> None:
-        super().__init__(device_number_of(obj))
 
 
 class StreamContext(AbstractContextManager[Any]):

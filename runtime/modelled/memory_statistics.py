@@ -67,14 +67,6 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     return shown
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """Return the statistics as a table."""
-    rows = [f"{'modelled device memory':32}{'current':>16}{'peak':>16}"]
-    for name, tally in _stats(device).tallies().items():
-        rows.append(f"{name:32}{tally.current:>16,}{tally.peak:>16,}")
-    return "\n".join(rows)
-
-
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """(free, total) memory of a device."""
     owner = devices[device_index(device)]
