@@ -214,7 +214,7 @@ multinomial(self, num_samples: int, replacement: bool = False, *, generator: any
 bernoulli(self, *, generator: any = None)
     = (_draws(generator).random(self.shape) < _chances(self)).astype(self.dtype) => grad * 0
 [torch]
-poisson(self, generator: any = None) = _draws(generator).poisson(self).astype(self.dtype)
+poisson(self, generator: any = None) = np.asarray(_draws(generator).poisson(self), self.dtype)
     self: grad * 0
 scalar_tensor(value, *, dtype = None, device = None, requires_grad: bool = False)
     := full((), value, dtype=get_default_dtype() if dtype is None else dtype, device=device,

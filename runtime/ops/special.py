@@ -125,7 +125,7 @@ def _gamma_slope(a: Any, sample: Any) -> Any:
 
 
 def _drawn_gamma(a: Any, draws: Any) -> Any:
-    found = draws.standard_gamma(a).astype(a.dtype)
+    found = np.asarray(draws.standard_gamma(a), a.dtype)  # a float, of one number
     return np.maximum(found, np.finfo(a.dtype).tiny)
 
 

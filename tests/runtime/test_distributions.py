@@ -64,6 +64,11 @@ def test_gradients_of_gamma_samples_are_pytorchs():
     np.testing.assert_allclose(ours, theirs, rtol=2e-3)
 
 
+def test_a_sample_may_be_one_number():
+    for drawn in (D.Gamma(rt.tensor(1.5), 2.0).sample(), rt.poisson(rt.tensor(3.0))):
+        assert (drawn.shape, drawn.dtype, drawn.item() >= 0) == ((), rt.float32, True)
+
+
 def test_no_divergence_is_that_of_other_kinds():
     with pytest.raises(NotImplementedError, match="implemented"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0))
