@@ -93,35 +93,9 @@ def _erfinv(a: Any) -> Any:
     return np.where(np.abs(y) == 1, np.copysign(np.inf, y), x).astype(a.dtype)
 
 
-def _igamma(a: Any, x: Any) -> Any:
-    """The regularized lower incomplete gamma function: a series, or 1 - a continued fraction."""
-    a, z = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
-    front = np.exp(a * np.log(z) - z - _lgamma(a))
-    term = total = 1 / a
-    up = tail = np.zeros(())
-    for k in range(1, 200):
-        term = term * z / (a + k)
-        total = total + term
-    up = z + 1 - a
-    c, d = np.full(z.shape, 1e300), 1 / up
-    tail = d
-    for k in range(1, 200):
-        b, factor = up + 2 * k, k * (a - k)
-        d = 1 / (b + factor * d)
-        c = b + factor / c
-        tail = tail * c * d
-    found = np.where(z < a + 1, front * total, 1 - front * tail)
-    found = np.where(z == 0, 0.0, np.where(np.isinf(z), 1.0, found))
-    return found.astype(x.dtype)
-
-
-def _gamma_slope(a: Any, sample: Any) -> Any:
-    """How a sample of Gamma(a, 1) moves with a, at a fixed place of its distribution."""
-    wide, z = a.astype(np.float64), sample.astype(np.float64)
-    step = 1e-4 * np.maximum(wide, 1e-3)
-    moved = (_igamma(wide + step, z) - _igamma(wide - step, z)) / (2 * step)
-    density = np.exp((wide - 1) * np.log(z) - z - _lgamma(wide))
-    return (-moved / density).astype(sample.dtype)
+def _no_slope(grad: Tensor) -> Tensor:
+    told = "gradients of samples of Gamma, Beta and Dirichlet are not supported"
+    raise NotImplementedError(told)
 
 
 def _drawn_gamma(a: Any, draws: Any) -> Any:
@@ -156,7 +130,6 @@ xlogy(self, other) = _xlogy(self, other)
     other: grad * self / other
 [torch quiet wide]
 _standard_gamma(self, generator: any = None) = _drawn_gamma(self, _draws(generator))
-    self: grad * _standard_gamma_grad(self, result)
-_standard_gamma_grad(self, output) = _gamma_slope(self, output)
+    self: _no_slope(grad)
 """
 declare(globals(), _ROWS)
