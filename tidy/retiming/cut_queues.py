@@ -55,7 +55,7 @@ def cut_queues(steps: Bounds, counterparts: Sequence[int], light: LightSteps) ->
     host, work, cut = np.zeros((3, len(steps)), np.int64)
     if not light.has_device:
         return CutQueues(host, work, cut)
-    works = [_Work(light, index) for index in range(len(light.steps))]
+    works = [_WorkOfStep(light, index) for index in range(len(light.steps))]
     least_ns = _LEAST * typical_ns(light.lengths_ns)
     late_ns = 0
     for index in range(1, len(steps)):
@@ -75,7 +75,7 @@ def cut_queues(steps: Bounds, counterparts: Sequence[int], light: LightSteps) ->
     return CutQueues(host, work, cut)
 
 
-class _Work:
+class _WorkOfStep:
     """What devices do for one light step.
 
     Attributes:
