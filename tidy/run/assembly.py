@@ -7,6 +7,7 @@ optimizer's steps become `ProfilerStep#N`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from .worker_batches import PieceTimes
 # What was open at a cut ends there, and begins anew with the next piece. Were both at one moment,
 # the tree would take the second to be in the first.
 _APART_NS = 100
+OWN_MARK = "ProfilerStep of the script"
+_STEP_NAME = re.compile(r"ProfilerStep#\d+")
 
 
 class RuntimePieces:
@@ -269,6 +272,15 @@ class Assembly:
             for (number, _, _), bounds in zip(self.steps, times.steps, strict=True)
         ]
         return times
+
+    def rename_own_marks(self) -> None:
+        """Rename the `ProfilerStep#N` that the script made, which would count as steps, too.
+
+        All get one name, so that those of full and of light steps are paired.
+        """
+        marks = [name for name in self.strings.names if _STEP_NAME.fullmatch(name)]
+        if marks:
+            self.raw.rename(marks, OWN_MARK)
 
     def finish(self, title: str, more: Json, warnings: list[str]) -> Trace:
         """Return the trace, with `more` keys beside the events."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -21,13 +22,14 @@ from ..retiming.time_map import TimeMap
 from ..retiming.unrecorded import as_short_as, is_paced_by_devices, unrecorded
 from ..trace import Trace
 from ..trace.units import time_text
-from .assembly import Assembly, RuntimePieces, step_name
+from .assembly import OWN_MARK, Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
 from .kineto_pieces import KinetoPieces
 from .recording import NOT_WHOLE, Json, Recording
 from .worker_batches import read_worker_batches
 from .worker_lines import read_worker_lines
 
+_OWN_MARK, _RENAMED = re.compile(rb'"name":"ProfilerStep#\d+"'), b'"name":"%s"' % OWN_MARK.encode()
 _SLOWER = 1.05  # less is not worth a word
 _BUSY = (
     ", since other work of this machine made them longer than recording can, compared to steps with"
@@ -191,7 +193,8 @@ class Assembled:
             if facts["how"] != FULL or not _read(pieces, name, facts, None):
                 continue
             again.add(pieces, facts)
-            file.add(pieces.texts(self.full.base_ns, -again.left_out_ns, self.times))
+            texts = pieces.texts(self.full.base_ns, -again.left_out_ns, self.times)
+            file.add(map(_with_own_mark, texts) if self.full.steps else texts)
             again.raw.clear()
         place, base_ns = self.full.main, self.full.base_ns
         if place is not None:
@@ -223,6 +226,9 @@ def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assem
         full.worker_batches = light.worker_batches = read_worker_batches(recording.folder)
     shown_path = kinds[FULL][1].shown_path
     full.worker_functions = read_worker_lines(recording.folder, shown_path)
+    if full.steps:  # without an optimizer the script's own marks are its steps
+        full.rename_own_marks()
+        light.rename_own_marks()
     made = Assembled(recording, full, light, quickest)
     made.leave_out_slow()
     made.give_times()
@@ -247,6 +253,11 @@ def _read(
     except (OSError, ValueError, MsgspecError):
         return False
     return True
+
+
+def _with_own_mark(event: bytes) -> bytes:
+    """The text of an event; of a step that the script marked with the name that its row has."""
+    return _OWN_MARK.sub(_RENAMED, event, count=1) if b"ProfilerStep#" in event else event
 
 
 def _slower(ratio: float) -> str:

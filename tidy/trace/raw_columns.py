@@ -7,7 +7,7 @@ blocks, plus one column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -126,6 +126,14 @@ class RawColumns:
         """Replace each row's kind by `kind_of[kind, name_id]`; shape (kinds, names)."""
         kinds, names = self._rows.whole("kind"), self._rows.whole("name_id")
         self._rows.replace("kind", kind_of[kinds, names])
+
+    def rename(self, old: Iterable[str], new: str) -> None:
+        """Give the rows that have one of the `old` names the `new` one."""
+        names = self.strings.names
+        old_ids, new_id = [names[name] for name in old], names[new]
+        name_ids = self._rows.whole("name_id")
+        renamed = np.where(np.isin(name_ids, old_ids), new_id, name_ids)
+        self._rows.replace("name_id", renamed.astype(name_ids.dtype))
 
     def join(self) -> tuple[dict[str, Column], dict[str, Column]]:
         """Return every column of the rows and of the arrows as one array; what is changed there
