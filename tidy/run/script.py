@@ -16,8 +16,9 @@ from ..errors import UsageError, reason_of
 from ..profiler.kineto import TraceFile
 from ..progress import say
 from ..trace import Trace, count_text
+from ..trace.units import time_text
 from .assembly import Assembly
-from .child.notes import NO_TORCH, PROBLEM, read_note
+from .child.notes import CHILDREN, NO_TORCH, PROBLEM, read_note
 from .child.stages import steps_of_round
 from .child.stopwatch import TIMES
 from .folders import temporary_folder
@@ -144,11 +145,35 @@ def why_nothing(options: RunOptions, status: int, folder: Path) -> str:
             f"{options.shown}: this Python has no torch: nothing to report"
             " (--framework runtime runs the script on tidy.runtime)"
         )
+    return _why_unused(options, status, read_note(str(folder), CHILDREN))
+
+
+def _why_unused(options: RunOptions, status: int, children_ms: str | None) -> str:
+    """Say why neither framework was imported; `children_ms` is the note of the script's end."""
+    which = {"torch": ": torch was not used", "runtime": ": tidy.runtime was not used"}
+    what = options.shown + which.get(options.framework, " used neither torch nor tidy.runtime")
+    of_children = _of_children(int(children_ms or 0))
+    if of_children:
+        return f"{what}; {of_children}"
     if status:
         return f"{options.shown} ended before it used torch or tidy.runtime: nothing to report"
-    which = {"torch": ": torch was not used", "runtime": ": tidy.runtime was not used"}
-    what = which.get(options.framework, " used neither torch nor tidy.runtime")
-    return f"{options.shown}{what}: nothing to report"
+    if children_ms is None:
+        return (
+            f"{what}; it left by os._exit, or became another program (os.exec...), which is not"
+            " recorded: give tidy run that program"
+        )
+    return f"{what}: nothing to report"
+
+
+def _of_children(children_ms: int, condition: str = "") -> str:
+    """Say that processes which the script started are not recorded; nothing if they did little."""
+    if children_ms < _AS_LONG_AS_TRAINING_MS:
+        return ""
+    return (
+        f"processes that the script started took {time_text(children_ms * 1e6)} of processor time"
+        f" and are not recorded: {condition}give tidy run what they run, start them as ranks (tidy"
+        " run -m torch.distributed.run ...), or record in them with tidy.record()"
+    )
 
 
 def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made]:
@@ -248,11 +273,9 @@ def _why_no_ops(recording: Recording, options: RunOptions) -> str:
     if other is not None:
         name = {"torch": "PyTorch", "runtime": "tidy.runtime"}[other]
         return f"{why}; {name} is imported, too: --framework {other} records that"
-    if recording.state.get("children_ms", 0) >= _AS_LONG_AS_TRAINING_MS:
-        return (
-            f"{why}, and processes that the script starts are not recorded; start them as ranks:"
-            " tidy run -m torch.distributed.run ..., or record in them with tidy.record()"
-        )
+    of_children = _of_children(recording.state.get("children_ms", 0))
+    if of_children:
+        return f"{why}; {of_children}"
     return f"{why}: nothing to report"
 
 
@@ -284,6 +307,9 @@ def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iter
             f"no optimizer stepped {when} recorded, so no steps are marked; {longer}in a loop"
             " without an optimizer, step() of tidy.record marks the rounds"
         )
+        of_children = _of_children(recording.state.get("children_ms", 0), "if they train, ")
+        if of_children and not full.worker_batches:
+            yield of_children
     elif count < wanted and is_time_over:
         yield f"{there} when the {time} were over; --seconds records longer"
     elif count < wanted and is_large:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .kept import os
 
-NO_TORCH, PROBLEM = "no-torch", "problem"  # their names
+NO_TORCH, PROBLEM, CHILDREN = "no-torch", "problem", "children"  # their names
 
 
 def leave_note(folder: str, name: str, text: str) -> None:

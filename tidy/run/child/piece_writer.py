@@ -78,8 +78,7 @@ class PieceWriter:
     def write_state(self, **more: Any) -> None:
         """Say how the recording stands, or leave a note of a problem where that has no room."""
         self.state.update(more)
-        times = os.times()
-        self.state["children_ms"] = int(1000 * (times.children_user + times.children_system))
+        self.state["children_ms"] = children_ms()
         for module, framework in FRAMEWORKS.items():
             is_there = getattr(sys.modules.get(module), "__name__", "") == module
             if is_there and framework != self.state["framework"]:
@@ -89,6 +88,12 @@ class PieceWriter:
         except OSError:
             if "problem" in self.state:
                 leave_note(self._folder, PROBLEM, self.state["problem"])
+
+
+def children_ms() -> int:
+    """Return the processor time in ms of processes that this one started and waited for."""
+    times = os.times()
+    return int(1000 * (times.children_user + times.children_system))
 
 
 def write_json(path: str, value: Any) -> None:

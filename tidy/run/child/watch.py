@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from .guard import Harmless, as_importlib, harmless, one_line
-from .kept import os
-from .notes import NO_TORCH, PROBLEM, leave_note
-from .piece_writer import FRAMEWORKS
+from .kept import atexit, os
+from .notes import CHILDREN, NO_TORCH, PROBLEM, leave_note
+from .piece_writer import FRAMEWORKS, children_ms
 
 TYPE_CHECKING = False  # `typing` is left to the script to import
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def begin(path: str, environment: dict[str, str]) -> None:
         settings["folder"] = os.path.join(settings["folder"], f"rank{os.environ['RANK']}")
     watcher: Any = Watcher(settings)
     sys.meta_path.insert(0, watcher)
+    atexit.register(watcher.ended)
 
 
 def _is_rank() -> bool:
@@ -104,6 +105,12 @@ class Watcher(Harmless):
             from .start import record
 
             record(FRAMEWORKS[name], self._settings)
+
+    @harmless
+    def ended(self) -> None:
+        """Note how long child processes ran; without this note Python did not end the script."""
+        if self._pid == os.getpid():
+            leave_note(self._settings["folder"], CHILDREN, f"{children_ms()}")
 
     def fail(self, error: BaseException) -> None:
         """Say that there is no recording, and why."""
