@@ -175,6 +175,31 @@ def _starting(folder: Path, imported: str, seconds: float, then: str = "") -> Pa
     return write_script(folder, f"import subprocess, sys, {imported}\n{start}\n{then}")
 
 
+@pytest.mark.oracle
+def test_all_steps_are_on_another_thread(tmp_path: Path) -> None:
+    """The thread that imported PyTorch waits, so that the recording cannot move."""
+    text = _TRAIN.format(framework="torch", rounds=0, pause=0, step="pass") + _IN_A_THREAD
+    said = _notes(record(write_script(tmp_path, text), cwd=tmp_path).out)
+    assert said[0] == (
+        "no steps are marked, since the steps ran on another thread than the main one;"
+        " --all-threads records it"
+    )
+    assert not any("no optimizer stepped" in each for each in said)
+
+
+_IN_A_THREAD = """
+import threading
+def train():
+    for _ in range(5):
+        net(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+net(torch.ones(2, 4))
+thread = threading.Thread(target=train)
+thread.start()
+thread.join()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "is_said"), [("cpu", True), ("cuda", False)])
 def test_a_device_that_nothing_runs_on(place: str, is_said: bool, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from .recording import Recording, find_recordings
 
 _FEWEST_STEPS = 3  # to compare
 _AS_LONG_AS_TRAINING_MS = 1000  # of processor time; `git` and the like take less
+_ELSEWHERE = "the steps ran on another thread than the main one; --all-threads records it"
 
 
 class Made(NamedTuple):
@@ -268,7 +269,7 @@ def _why_no_ops(recording: Recording, options: RunOptions) -> str:
         steps = count_text(counted, "optimizer step")
         return f"{why}: there were {steps}, and --after {options.after} leaves out the first ones"
     if recording.state.get("steps_elsewhere"):
-        return f"{why}: the steps ran on another thread than the main one; --all-threads records it"
+        return f"{why}: {_ELSEWHERE}"
     other = recording.state.get("also_imported")
     if other is not None:
         name = {"torch": "PyTorch", "runtime": "tidy.runtime"}[other]
@@ -300,7 +301,9 @@ def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iter
     )
     time = f"{options.seconds:g} s"
     there = f"{max(count - options.warmup, 0)} of {count_text(options.steps, 'step')} recorded"
-    if not count:
+    if not count and recording.state.get("steps_elsewhere"):
+        yield f"no steps are marked, since {_ELSEWHERE}"
+    elif not count:
         when = f"in the {time} that were" if is_time_over else "while it was"
         longer = "--seconds records longer, and " if is_time_over else ""
         yield (
