@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -253,6 +254,22 @@ def test_in_a_thread() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not say what processes took")
+@pytest.mark.parametrize("is_within", [False, True])
+def test_child_processes_of_the_recording_count(is_within: bool) -> None:
+    """Those that were waited for before it began have nothing to do with it."""
+    spends = "import time\nwhile time.process_time() < 1.1: pass"
+    start = [sys.executable, "-c", spends]
+    if not is_within:
+        subprocess.run(start, check=True)
+    with tidy.record() as recording:
+        torch.ones(2) + 1
+        if is_within:
+            subprocess.run(start, check=True)
+    notes = recording.trace.info.warnings
+    assert any(each.startswith("processes that the script started") for each in notes) == is_within
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_is_not_recorded() -> None:
     step = _training()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from .piece_writer import PieceWriter
+from .piece_writer import PieceWriter, children_ms
 from .recorder import Recorder
 from .start import make_backend
 
@@ -34,7 +34,7 @@ def attach(framework: str, settings: dict[str, Any]) -> Recorder:
     backend = make_backend(framework, settings)
     if backend.has_profiler():
         raise RuntimeError("a profiler runs already, and there can be only one: stop it first")
-    pieces = PieceWriter(settings["folder"], framework)
+    pieces = PieceWriter(settings["folder"], framework, children_ms())
     recorder = Recorder(backend, pieces, settings)
     _watch_forks()
     _running.append(recorder)

@@ -28,9 +28,14 @@ FRAMEWORKS = {"torch": "torch", "tidy.runtime": "runtime"}  # their modules, and
 
 
 class PieceWriter:
-    """Writes the pieces of one process, and as `state.json` its `state`."""
+    """Writes the pieces of one process, and as `state.json` its `state`.
 
-    def __init__(self, folder: str, framework: str) -> None:
+    Args:
+        children_before_ms: the processor time of child processes that does not count.
+    """
+
+    def __init__(self, folder: str, framework: str, children_before_ms: int = 0) -> None:
+        self._children_before_ms = children_before_ms
         self.state: dict[str, Any] = {
             "framework": framework,
             "script": (sys.argv or [""])[0],
@@ -78,7 +83,7 @@ class PieceWriter:
     def write_state(self, **more: Any) -> None:
         """Say how the recording stands, or leave a note of a problem where that has no room."""
         self.state.update(more)
-        self.state["children_ms"] = children_ms()
+        self.state["children_ms"] = children_ms() - self._children_before_ms
         for module, framework in FRAMEWORKS.items():
             is_there = getattr(sys.modules.get(module), "__name__", "") == module
             if is_there and framework != self.state["framework"]:
