@@ -13,6 +13,7 @@ from types import EllipsisType
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import CostOfFinding, Finding, Fix, FixPlace, Obstacle, Severity
 from tidy.savings import Edit
@@ -55,6 +56,22 @@ class Match:
     location: Location | EllipsisType | None = field(default=..., kw_only=True)
     fix: str | None = field(default=None, kw_only=True)
     fix_place: FixPlace | None = field(default=None, kw_only=True)
+
+
+def _counted(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
+    """Tell for each row whether it counts: some of its time is in the window.
+
+    `tidy run` ends a step in a hook of its optimizer, the rest of whose range is in the next step.
+    What begins before the window and has less than half of its time there does not count, unless
+    nothing else does.
+    """
+    inside = trace.in_window(rows)
+    if trace.window.finished is not None or not len(trace.step_time):
+        return inside
+    time, starts, ends = trace.step_time, trace.start_ns[rows], trace.end_ns[rows]
+    is_rest = ~time.contains(starts) & time.contains(ends)
+    is_rest &= 2 * time.covered_ns(starts, ends) < ends - starts
+    return inside & ~is_rest if (inside & ~is_rest).any() else inside
 
 
 def remark(events: Sequence[Event], message: str) -> Match:
@@ -176,7 +193,7 @@ class Pattern:
     def finding(self, trace: Trace, match: Match) -> Finding:
         """Make the finding of a match, of whose events those in the window count if any are."""
         rows, events = rows_of(match.events), match.events
-        inside = trace.in_window(rows)
+        inside = _counted(trace, rows)
         counts = bool(inside.any()) or not len(rows)
         if counts and not inside.all():
             rows = rows[inside]

@@ -9,6 +9,9 @@ from tidy.finding import Severity
 from tidy.patterns.examples import FRAME, steps, under
 from tidy.trace.outline import parse_outline
 
+from ..conftest import ReadEvents
+from ..trace.kineto import mark, op
+
 _FUNCTION = "torch/optim/adam.py(347): _single_tensor_adam"
 _UPDATES = "aten::add_\n" * 5
 
@@ -91,3 +94,13 @@ def test_on_a_cpu_it_warns_where_a_fused_form_saves_surely(
     is_new = header == "baseTimeNanoseconds"
     assert (finding.severity == Severity.WARNING) is (is_new and is_sure)
     assert (finding.saving is not None) is is_new
+
+
+def test_the_rest_of_an_optimizer_before_the_steps_does_not_count(read_events: ReadEvents) -> None:
+    """Each step ends in a hook of the optimizer: 10 us before its range does."""
+    written = [mark(f"ProfilerStep#{step}", 100 * step, 100) for step in (1, 2, 3)]
+    for step in range(4):
+        written.append(mark("Optimizer.step#SGD.step", 100 * step + 50, 60))
+        written += [op("aten::add_", 100 * step + 52 + 5 * each, 4) for each in range(5)]
+    (finding,) = tidy.check(read_events(written), select=["TDY601"]).findings
+    assert finding.count == 3
