@@ -29,6 +29,7 @@ from ..retiming.light import LightSteps
 from ..retiming.time_map import TimeMap, time_map
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
+from ..trace.info import CUT_MODULES
 from ..trace.intervals import Intervals
 from ..trace.kinds import EventKind
 from ..trace.made_places import header_of as made_header
@@ -159,6 +160,7 @@ class Assembly:
         self.worker_batches: list[WorkerBatch] = []
         self.worker_functions: dict[int, WorkerFunctions] = {}
         self._piece_times = PieceTimes()
+        self._cut_modules_ns: list[int] = []  # cuts within a call of a module
         self._queued: list[tuple[int, int, int]] = []  # start and end of pieces, and queued_ns
         self._stopped: list[tuple[int, int]] = []  # when the profiler waited for devices
         self._batches: list[WorkerBatch] | None = None
@@ -199,6 +201,8 @@ class Assembly:
         if self.idle_ns is not None:
             idle_ns = facts.get("idle_ns")
             self.idle_ns = None if idle_ns is None else self.idle_ns + idle_ns
+        if facts.get("in_module"):
+            self._cut_modules_ns.append(facts["cut_ns"] + later_ns)
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
         self._piece_times.add(facts["start_ns"], done_ns, later_ns)
@@ -287,6 +291,8 @@ class Assembly:
         times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": self.base_ns}
         batches = self.shown_batches()
         workers = worker_header(batches, self.worker_functions)
+        if self._cut_modules_ns and not self.steps:
+            more = {CUT_MODULES: self._cut_modules_ns, **more}
         self.header = {**self.header, **times, **workers, **more}
         if HEADER in self.header:
             self.header[HEADER] = {**machine_facts(), **self.header[HEADER], **self._idle()}

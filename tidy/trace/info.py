@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+CUT_MODULES = "tidy_cut_modules_ns"
+
 
 class Capability(str, Enum):
     """Something the profiler may or may not have recorded; rules name what they need."""
@@ -105,6 +107,12 @@ class TraceInfo:
     def other_threads(self) -> int:
         """How many threads of the script used the framework and were not recorded."""
         return _integer(self.header.get("tidy_other_threads")) or 0
+
+    @property
+    def cut_modules_ns(self) -> list[int]:
+        """When the recording was cut in a call of a module, which begins anew there; ascending."""
+        said = self.header.get(CUT_MODULES)
+        return sorted(filter(None, map(_integer, said))) if isinstance(said, list) else []
 
     @property
     def threads(self) -> Mapping[str, Any]:

@@ -291,6 +291,10 @@ def _rounds(trace: EventTable) -> tuple[Step, ...]:
     rows = np.flatnonzero(is_module[trace.name_id[:count]])
     before = np.append(-1, np.maximum.accumulate(trace.subtree_end[rows]))[: len(rows)]
     outermost = rows[rows >= before]
+    starts = np.sort(trace.start_ns[outermost])
+    # What goes on after a cut of the recording has begun before it.
+    at = np.searchsorted(starts, trace.info.cut_modules_ns)
+    outermost = outermost[~np.isin(trace.start_ns[outermost], np.append(starts, -1)[at])]
     for candidates in (outermost, trace.rows_named("cudaGraphLaunch", "hipGraphLaunch")):
         used, counts = np.unique(trace.name_id[candidates], return_counts=True)
         if len(used) and counts.max() >= _FEWEST_ROUNDS:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from sys import _getframe as getframe
+from types import FrameType
 from typing import Any
 
 from .kept import time, weakref
@@ -160,6 +162,15 @@ class Backend:
         for hooks, key in self._given:
             hooks.pop(key, None)
         self._given.clear()
+
+    def is_in_module(self) -> bool:
+        """Tell whether a call of a module is under way on this thread."""
+        _, home = self._modules()
+        call = getattr(home.Module.__call__, "__code__", None)
+        frame: FrameType | None = getframe(1)
+        while frame is not None and frame.f_code is not call:
+            frame = frame.f_back
+        return frame is not None
 
     def can_stop(self, at_step: bool) -> bool:
         """Tell whether the profiler can be stopped right here."""

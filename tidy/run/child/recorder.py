@@ -344,8 +344,7 @@ class Recorder(Harmless):
         has_lines = self._lines is not None and self._stage.how == FULL
         lines = self._lines.stop(final=what != "cut") if has_lines else None
         stopped_ns, of_processors = time.time_ns(), processor_times(*self._before)
-        is_last = what == "next" and self._stage.how == LIGHT
-        start_ns = self._backend.stop(is_last)
+        start_ns = self._backend.stop(is_last=what == "next" and self._stage.how == LIGHT)
         if lines is not None:
             self._lines.learn(lines, self._backend.starts_ns)
         facts = {
@@ -358,6 +357,7 @@ class Recorder(Harmless):
             "steps_before": self._first_step,
             "steps_anew": self._are_anew,
             "began_at_step": self._began_at_step,
+            "in_module": what == "cut" and self._backend.is_in_module(),
             "thread": self._thread.of_steps(),
             "pid": self._pid,
             "header": self._backend.header(),
