@@ -1,9 +1,9 @@
 """save and load: a zip of `.npy` arrays, and a pickle that says where in them each tensor lies.
 
-A view saves all of its memory; what shares memory shares it again, and a tensor saved twice is one
-tensor again. Tensors of a script's own classes come back as Tensors. With `weights_only`, `load`
-reads tensors, arrays, numbers, texts, containers, sizes, dtypes and devices; and of other classes
-those that `safe_globals` allows, as PyTorch does.
+A view saves all of its memory; tensors that share memory share it again, and a tensor or an array
+saved twice is one again. Tensors of a script's own classes come back as Tensors. With
+`weights_only`, `load` reads tensors, arrays, numbers, texts, containers, sizes, dtypes and devices;
+and of other classes those that `safe_globals` allows, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -53,15 +53,21 @@ class _Pickler(pickle.Pickler):
     def __init__(self, file: Any) -> None:
         super().__init__(file, 4)
         self.files: dict[int, tuple[int, Any]] = {}  # a number and an array, by its identity
+        self.seen: dict[int, tuple[Any, Any]] = {}  # what was returned, and for what
 
     def persistent_id(self, x: Any) -> Any:
         """Return the kind of a tensor or an array, and where in the memory its elements are."""
         if not (isinstance(x, Tensor) or type(x) is np.ndarray) or _is_opaque(x.dtype):
             return None  # such as a masked array, which has more than its elements
+        if id(x) not in self.seen:
+            self.seen[id(x)] = (*self._place(x), len(self.seen)), x
+        return self.seen[id(x)][0]
+
+    def _place(self, x: Any) -> tuple[Any, ...]:
         tensor = x if isinstance(x, Tensor) else None
         array: Any = x if tensor is None else tensor.array
         root = array
-        while isinstance(root.base, np.ndarray):
+        while tensor is not None and isinstance(root.base, np.ndarray):
             root = root.base
         if not root.flags.forc or _is_opaque(root.dtype):
             array = root = np.array(array, order="C")
@@ -97,9 +103,9 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{_UNTRUSTED} {told}")
 
     def persistent_load(self, pid: Any) -> Any:
-        """Return the tensor or array of this place, the same one each time."""
+        """Return the tensor or array that was saved, the same one each time."""
         if pid not in self.made:
-            kind, device, grad, number, shape, told, offset, strides = pid
+            kind, device, grad, number, shape, told, offset, strides, *_ = pid
             where = "cpu" if kind == "array" else self._where(self.files[number], device)
             memory = self.files[number] if where == "cpu" else self._on_device(number, where)
             dtype = dtypes.numpy_dtype(dtypes.bfloat16 if told == _BFLOAT16 else np.dtype(told))

@@ -110,13 +110,25 @@ def test_a_subclass_of_tensor_comes_back_as_a_tensor():
 
 def test_what_was_shared_is_shared():
     base = rt.arange(12).reshape(3, 4)
-    found = through({"a": base, "tied": base, "row": base[1], "t": base.t(), "copy": base.clone()})
-    assert found["a"] is found["tied"]
+    parts = {"view": base.detach(), "row": base[1], "t": base.t(), "copy": base.clone()}
+    found = through({"a": base, "tied": base, **parts})
+    assert found["a"] is found["tied"] is not found["view"]
+    assert found["a"].data_ptr() == found["view"].data_ptr()
     found["a"].fill_(-1)
     assert found["row"].tolist() == [-1] * 4
     assert found["t"].shape == (4, 3)
     assert found["t"][0].tolist() == [-1] * 3
     assert found["copy"].tolist() == base.tolist()
+
+
+def test_an_array_is_saved_alone():
+    many = np.arange(10000)
+    whole, again, part = through([many, many, many[1::2]])
+    assert whole is again
+    assert (part.tolist(), part.strides) == (many[1::2].tolist(), (8,))
+    assert not np.shares_memory(whole, part)
+    rt.save(many[:3], file := io.BytesIO())
+    assert len(file.getvalue()) < 2000
 
 
 def test_an_element_of_memory_with_gaps_has_no_dimension():
