@@ -64,10 +64,15 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
         before, after = self._pre_hooks, self._post_hooks
         if not (active or before or after or _all_pre_hooks or _all_post_hooks):
             return step(self, *args, **kwargs)
+        args = (self, *args)
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
             for hook in (*_all_pre_hooks.values(), *before.values()):
-                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
-            out = step(self, *args, **kwargs)
+                changed = hook(self, args, kwargs)
+                changed = (args, kwargs) if changed is None else changed
+                told = "a step's pre-hook must return None or a tuple of (new_args, new_kwargs)"
+                check(isinstance(changed, tuple) and len(changed) == 2, told)
+                args, kwargs = changed
+            out = step(*args, **kwargs)
             for hook in (*after.values(), *_all_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
@@ -76,7 +81,10 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
+    """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs).
+
+    `args` begins with the optimizer.
+    """
     return register(_all_pre_hooks, hook)
 
 

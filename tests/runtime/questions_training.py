@@ -81,10 +81,13 @@ def steps_that_are_watched(lib):
     yield recorded(lib, own.step)[0], recorded(lib, own.zero_grad), x, seen
     x, seen = _leaf(lib, 1.0), []
     optimizer = lib.optim.SGD([x], lr=0.5)
-    optimizer.register_step_pre_hook(lambda o, a, k: seen.append(["pre", x.item(), list(k)]))
+    optimizer.register_step_pre_hook(lambda o, a, k: seen.append([[*a] == [o], x.item(), [*k]]))
     handle = optimizer.register_step_pre_hook(lambda o, a, k: (a, {"closure": lambda: "loss"}))
     optimizer.register_step_post_hook(lambda o, a, k: seen.append(["post", x.item(), list(k)]))
     yield optimizer.step(), seen
+    handle.remove()
+    handle = optimizer.register_step_pre_hook(lambda o, a, k: 3)
+    yield raised(optimizer.step)
     handle.remove()
     yield optimizer.step()
 
