@@ -90,6 +90,9 @@ def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of the operator `name`, as autocast wants them."""
     if name not in LOWER and name not in FLOAT32:
         return args
+    layer: Any = args[0] if args else None
+    if name == "aten::lstm" and getattr(layer, "proj_size", False):  # its products alone, as there
+        return args
     dtypes = _dtypes.get()
 
     def to(x: Any) -> Any:

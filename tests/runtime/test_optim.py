@@ -44,6 +44,14 @@ def test_autocast_lowers_products_inside_and_nowhere_else():
     assert not amp.is_autocast_enabled()
 
 
+@pytest.mark.parametrize("double", [False, True])
+def test_autocast_keeps_the_cells_of_a_projected_lstm_in_32_bits(double):
+    layer = rt.nn.LSTM(3, 4, 2, proj_size=2, bidirectional=double)
+    with amp.autocast("cpu", dtype=rt.float16):
+        out, (hidden, cell) = layer(rt.ones(5, 1, 3))
+    assert (out.dtype, hidden.dtype, cell.dtype) == (rt.float16, rt.float16, rt.float32)
+
+
 def test_autocast_decorates_and_casts_are_recorded():
     x = leaf(1.0, 2.0).reshape(1, 2)
 
