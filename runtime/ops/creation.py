@@ -25,6 +25,7 @@ from ..core.storage import pin, storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active, show_calls
+from .drawing import bounds, chances, chosen, drawn_between  # noqa: F401  (of rows below)
 from .make import declare, device_like, filling, function, in_format, refused, sizes
 
 
@@ -97,15 +98,19 @@ def _dtype(dtype: Any, *numbers: Any) -> Any:
     return result_dtype(*given) if given else get_default_dtype()
 
 
+def _ends(start: Any, end: Any, dtype: Any) -> list[Any]:
+    given = [getattr(x, "array", x) for x in (start, end)]
+    check(not any(map(np.ndim, given)), "linspace only supports 0-dimensional ends", ValueError)
+    return [filling(x, dtype).item() for x in given]
+
+
 def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> Any:
     """From both ends to the middle, so that both are met."""
-    ends = [getattr(x, "array", x) for x in (start, end)]
-    check(not any(map(np.ndim, ends)), "linspace only supports 0-dimensional ends", ValueError)
     if not hasattr(steps, "__index__"):
         raise refused(f"linspace(): steps has to be an integer, not {steps!r}")
     steps = index(steps)
     check(steps >= 0, "number of steps must be non-negative", ValueError)
-    first, last = (filling(x, dtype).item() for x in ends)
+    first, last = _ends(start, end, dtype)
     place = np.arange(steps)
     step = (last - first) / max(steps - 1, 1)
     back = last - step * (steps - 1 - place)
@@ -131,13 +136,6 @@ def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
     return found.astype(kind, copy=False)
 
 
-def _between(draws: np.random.Generator, low: float, high: float, like: Any) -> Any:
-    """Draw from `low` to below `high`, to which the dtype may round what is just below."""
-    kind = like.dtype if like.dtype.kind in "fV" else np.dtype(np.float64)
-    found = draws.uniform(low, high, like.shape).astype(kind)
-    return np.minimum(found, np.nextafter(*np.array([high, low]).astype(kind)), out=found)
-
-
 def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> Any:
     """Draw from 0 to below 1, which a float32 may round to where the dtype has 16 bits."""
     kind = _dtype(dtype)
@@ -148,42 +146,9 @@ def _shares(draws: np.random.Generator, size: tuple[int, ...], dtype: Any) -> An
 
 
 def _normal(mean: Any, std: Any, size: Any, dtype: Any, generator: Any) -> Any:
-    given = [x.array for x in (mean, std) if isinstance(x, Tensor)]
-    mean, std = (getattr(x, "array", x) for x in (mean, std))
+    given = [x for x in (mean, std) if isinstance(x, np.ndarray)]
     found = np.asarray(_draws(generator).normal(mean, std, None if size is None else sizes(size)))
     return found.astype(_dtype(dtype, *given))
-
-
-def _chances(input: Any) -> Any:
-    if input.dtype.kind not in "fV" or (input < 0).any() or (input > 1).any():
-        raise ValueError("Expected floating p_in >= 0 && p_in <= 1")
-    return input
-
-
-def _range(self: Any, low: Any, high: Any) -> tuple[int, int]:
-    """From `low` (0) to before `high`; alone `low` is the end; else all that the dtype has."""
-    if high is None and low is not None:
-        low, high = 0, low
-    if high is None:
-        kind = self.dtype.kind
-        most = 2 if kind == "b" else 2 ** (np.finfo(self.dtype).nmant + 1) if kind == "f" else None
-        low, high = 0, np.iinfo(self.dtype).max if most is None else most
-    check(low < high, f"random_ expects 'from' to be less than 'to', but got {low}, {high}")
-    return low, high
-
-
-def _chosen(input: Any, count: int, replacement: bool, draws: Any) -> Any:
-    if input.dtype.kind not in "fV" or (input < 0).any():
-        raise ValueError("multinomial expects floating probabilities that are not negative")
-    enough = replacement or count <= input.shape[-1]
-    check(count > 0 and enough, f"cannot sample n_sample = {count} samples", ValueError)
-    check(input.shape[-1] <= 2**24, "number of categories cannot exceed 2^24", ValueError)
-    rows = np.atleast_2d(input.astype(np.float64))
-    fits = np.isfinite(rows).all() and (rows.sum(1) > 0).all()
-    check(fits, "probability tensor contains inf, nan, or a sum that is not positive", ValueError)
-    chances = rows / rows.sum(1, keepdims=True)
-    found = np.stack([draws.choice(rows.shape[1], count, replacement, p) for p in chances])
-    return found[0] if input.ndim == 1 else found
 
 
 _ROWS = r"""
@@ -196,23 +161,26 @@ rand(*size: sizes) = _shares(_draws(generator), size, dtype)
 randn(*size: sizes) = _random(_draws(generator).standard_normal, size, dtype)
 full(size: sizes, fill_value: any)
     = np.full(size, filling(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))
-linspace(start: any, end: any, steps: int) = _spaced(start, end, steps, _dtype(dtype))
+linspace(start: any, end: any, steps: int)
+    = _spaced(start, end, steps, _dtype(dtype, 0.0, start, end))
 logspace(start: any, end: any, steps: int, base: float = 10.0)
-    = (base ** _spaced(*(np.asarray(getattr(x, "array", x)).astype(_dtype(dtype))
-    for x in (start, end)), steps, np.dtype(np.float64))).astype(_dtype(dtype))
+    = (base ** _spaced(*_ends(start, end, _dtype(dtype)), steps, np.dtype(np.float64))).astype(
+    _dtype(dtype))
 eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
-    = _draws(generator).integers(low, high, size).astype(
-    filling(high - 1, _dtype(dtype or np.int64)).dtype)
+    = _draws(generator).integers(*bounds(_dtype(dtype or np.int64), low, high), size).astype(
+    _dtype(dtype or np.int64))
 randperm(n: int) = _draws(generator).permutation(n).astype(_dtype(dtype or np.int64))
-normal.of(mean: any, std: any, size: any) = _normal(mean, std, size, dtype, generator)
+normal.of(mean: number, std: number, size: any) = _normal(mean, std, size, dtype, generator)
+    mean: grad * 0
+    std: grad * 0
 arange.of(start: any, end: any, step: any)
     = _ranged(start, end, step, _dtype(dtype, start, end, step))
 [torch tensor]
 multinomial(self, num_samples: int, replacement: bool = False, *, generator: any = None)
-    = _chosen(self, num_samples, replacement, _draws(generator))
+    = chosen(self, num_samples, replacement, _draws(generator))
 bernoulli(self, *, generator: any = None)
-    = (_draws(generator).random(self.shape) < _chances(self)).astype(self.dtype) => grad * 0
+    = (_draws(generator).random(self.shape) < chances(self)).astype(self.dtype) => grad * 0
 [torch]
 poisson(self, generator: any = None) = np.asarray(_draws(generator).poisson(self), self.dtype)
     self: grad * 0
@@ -221,13 +189,13 @@ scalar_tensor(value, *, dtype = None, device = None, requires_grad: bool = False
     requires_grad=requires_grad)
 [only_in_place]
 bernoulli.fill(self, p: number = 0.5, *, generator: any = None)
-    = _draws(generator).random(self.shape) < _chances(np.asarray(p, np.float64)) => grad * 0
+    = _draws(generator).random(self.shape) < chances(np.asarray(p, np.float64)) => grad * 0
 random(self, low: any = None, high: any = None, *, generator: any = None)
-    = _draws(generator).integers(*_range(self, low, high), self.shape) => grad * 0
+    = _draws(generator).integers(*bounds(self.dtype, low, high), self.shape) => grad * 0
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
     = _draws(generator).normal(mean, std, self.shape) => grad * 0
 uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)
-    = _between(_draws(generator), a, b, self) => grad * 0
+    = drawn_between(_draws(generator), a, b, self) => grad * 0
 exponential(self, lambd: any = 1.0, *, generator: any = None)
     = _draws(generator).exponential(1 / lambd, self.shape) => grad * 0
 []

@@ -13,6 +13,7 @@ from ..core.dtypes import python_number, result_dtype
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
+from .arithmetic import _zero, divisor, power, power_other, power_self, times, without_bools  # noqa: F401  (of rows below)
 from .make import (
     as_tensors,
     composite,
@@ -24,7 +25,6 @@ from .make import (
     refuse_shared,
     refused,
 )  # fmt: skip
-from .powers import _zero, power, power_other, power_self  # noqa: F401  (of rows below)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
@@ -155,7 +155,7 @@ sub.to(self, other) = np.subtract(self, other) => grad
     other: -grad
 add.scaled(self, other, alpha: any) = self + times(other, alpha, half or self.dtype) => grad
     other: grad * conj(alpha)
-sub.scaled(self, other, alpha: any) = self - times(other, alpha, half or self.dtype) => grad
+sub.scaled(self, other, alpha: any) = self + times(other, alpha, half or self.dtype, -1) => grad
     other: grad * -conj(alpha)
 [torch tensor promote wide in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
@@ -171,7 +171,7 @@ floor_divide(self, other) = np.floor_divide(self, divisor(self, other)) => _zero
     other: _zero(grad)
 pow(self, other)
     = self * self if other.__class__ in (int, float) and other == 2
-    else power(self, other, other_t)
+    else power(self, other, other_t, half)
     self: power_self(grad, self, other)
     other: power_other(grad, self, other, result)
 [promote float wide quiet in_place]
@@ -306,7 +306,8 @@ def _scalable(name: str, plain: Any, scaled: Any, places: str) -> None:
     def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
         if out is not None:
             return into(name, out, call(input, other, alpha=alpha), (input, other))
-        return plain(input, other) if alpha == 1 else scaled(input, other, alpha)
+        plainly = alpha == 1 and alpha is not True
+        return plain(input, other) if plainly else scaled(input, other, alpha)
 
     call.__name__ = name
     function(places)(call)
@@ -340,7 +341,9 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
                 if not other.is_sparse:
                     raise
                 return other.add_to(self, alpha)
-    return aten.add_to_(self, other) if alpha == 1 else aten.add_scaled_(self, other, alpha)
+    if alpha == 1 and alpha is not True:
+        return aten.add_to_(self, other)
+    return aten.add_scaled_(self, other, alpha)
 
 
 @function("torch tensor")

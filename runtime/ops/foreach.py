@@ -14,6 +14,7 @@ from ..core.dtypes import narrowed, promoted, to_float, widened
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.tensor import Tensor, bump_version, wrap
 from ..engine.view import check_inplace
+from .arithmetic import check_exponent
 from .make import composite
 
 _TABLE: dict[str, Callable[..., Any]] = {
@@ -56,6 +57,8 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
             row = [x[number] if isinstance(x, (list, tuple)) else x for x in every]
             row = [getattr(x, "array", x) for x in row]
             dtype = tensor.array.dtype
+            if function is np.power and isinstance(row[1], (int, float)):
+                check_exponent(row[1], dtype)
             if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
                 half, *row = promoted(*row, floats=function is np.true_divide)
             else:

@@ -20,6 +20,7 @@ from ..core.storage import storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .add_at import add_at
+from .arithmetic import times  # noqa: F401  (of rows below)
 from .make import (
     as_tensors,
     declare,
@@ -29,7 +30,7 @@ from .make import (
     filling,
     function,
     zeros_beside,
-)
+)  # fmt: skip
 
 
 def _arrays(indices: Any) -> tuple[Any, ...]:
@@ -43,14 +44,14 @@ def _picked(self: Any, indices: tuple[Any, ...]) -> Any:
 
 
 def _put(
-    self: Any, place: tuple[Any, ...], values: Any, accumulate: bool = False, order: Any = "C"
+    self: Any, place: tuple[Any, ...], values: Any, accumulate: Any = False, order: Any = "C"
 ) -> Any:
-    """A copy with `values` written, or added, to a place."""
+    """A copy with `values` written, added, or multiplied ("multiply") to a place."""
     if isinstance(values, np.ndarray) and values.dtype != self.dtype:
         raise ValueError(f"expected values of dtype {self.dtype}, not {values.dtype}")
     found = self.copy(order)
     if accumulate:
-        add_at(found, place, values)
+        (np.multiply.at if accumulate == "multiply" else add_at)(found, place, values)
     else:
         found[place] = values
     return found
@@ -79,7 +80,7 @@ def _gather(self: Any, dim: int, index: Any) -> Any:
     return line[place].reshape(index.shape) if index.size else np.empty(index.shape, self.dtype)
 
 
-def _scatter(self: Any, dim: int, index: Any, src: Any, add: bool) -> Any:
+def _scatter(self: Any, dim: int, index: Any, src: Any, add: Any) -> Any:
     if not index.size:
         return self.copy()
     if isinstance(src, np.ndarray):
@@ -187,6 +188,9 @@ index_put(self, indices: any, values, accumulate: bool = False)
 scatter.src(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, False)
     self: scatter_src(grad, dim, index, 0)
     src: _first(gather(grad, dim, index), src_shape)
+scatter.reduce(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, "multiply")
+    self: check(False, "derivative for aten::scatter is not implemented")
+    src: check(False, "derivative for aten::scatter is not implemented")
 scatter_add(self, dim: dim, index, src) = _scatter(self, dim, index, src, True) => grad
     src: _first(gather(grad, dim, index), src_shape)
 index_add(self, dim: dim, index, source, *, alpha: any = 1)
@@ -377,10 +381,13 @@ def scatter(
     src = value if src is None else src
     if reduce is None:
         return aten.scatter_src(input, dim, index, src)
-    check(reduce == "add", f"scatter: reduce={reduce!r} is not supported", NotImplementedError)
+    told = f"reduce argument must be either add or multiply, not {reduce!r}"
+    check(reduce in {"add", "multiply"}, told)
     if isinstance(src, Tensor):
         what = "The reduce argument of torch.scatter with Tensor src is deprecated"
         warnings.warn(f"{what}; use scatter_reduce instead.", stacklevel=2)
+    if reduce == "multiply":
+        return aten.scatter_reduce(input, dim, index, src)
     given = src if isinstance(src, Tensor) else aten.full_like(index, src, dtype=input.array.dtype)
     return aten.scatter_add(input, dim, index, given)
 

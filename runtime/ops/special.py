@@ -109,6 +109,7 @@ def _xlogy(self: Any, other: Any) -> Any:
 
 
 def _clamped(self: Tensor, eps: Any) -> Tensor:
+    self = self.float() if self.array.dtype.kind == "b" else self
     return self if eps is None else self.clamp(eps, 1 - eps)
 
 

@@ -70,6 +70,7 @@ F.one_hot(torch.tensor([-1]), 3); F.one_hot(v, 3)
 # dtypes
 k.mean(); k.var(); k.norm(); ~x; x & x; x | k; b - b; -b; k.add_(0.5); k.mul_(x); k.div_(2)
 k.exp_(); k.sqrt_(); k ** -1; k % 0; k // 0; torch.fmod(k, 0); torch.add(k, k, alpha=0.5)
+torch.add(x, x, alpha=True); b - np.bool_(True); b - 1; k - b; 2.5 - b; b // b
 torch.clamp(c, 0); c.max(); c.argmax(); c.sort(); c < c; F.softmax(k, 1); F.cross_entropy(x, v[:2])
 k.log_softmax(0); F.gelu(k)
 F.nll_loss(x, v[:2]); F.mse_loss(c, c); torch.linalg.inv(k[:, :2]); torch.complex(k, k)
@@ -100,6 +101,11 @@ x.char() ** 300; torch.addcmul(x, x, x, value=1e39); F.pad(x.half(), (1, 0), val
 F.pad(x, (1, 0), value=1e39); torch.linspace(0, 300, 3, dtype=torch.int8)
 torch.randint(0, 300, (2,), dtype=torch.int8); torch.randint(0, 70000, (2,), dtype=torch.half)
 x.half().index_add(0, torch.tensor([0]), x[:1].half(), alpha=70000)
+torch.randint(-1, 5, (2,), dtype=torch.uint8); torch.randint(0, 3, (2,), dtype=torch.bool)
+torch.randint(3, 3, (0,)); x.char().random_(-129, 0); k.bool().random_(5)
+x.half().uniform_(0, 70000); x.uniform_(-3e38, 3e38); torch._foreach_pow([x.half()], 1e5)
+torch._foreach_pow([k], -1); x.half() ** 1e5; x ** 2**70; k.byte() ** -1
+torch.sub(x.char(), x.char(), alpha=-128)
 # not tensors, and keywords
 torch.exp(1.0); torch.exp([1.0]); torch.sum([1, 2]); torch.mm(x, 2); torch.mm(x, [[1.0]])
 torch.add(x, 'a'); torch.cat(x); torch.cat([x, 1]); torch.stack([x, None]); torch.relu(None)

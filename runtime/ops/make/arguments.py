@@ -20,10 +20,10 @@ from ...engine.hooks import check
 from ...engine.tensor import Tensor, bump_version, wrap
 
 __all__ = [
-    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
+    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "failed",
     "filling", "in_format", "in_layout_of", "into", "laid_alike", "laid_as", "laid_first",
     "legacy_reduction", "memory_of", "not_tensors", "on_cpu", "python_number", "refuse_overlap",
-    "refuse_shared", "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
+    "refuse_shared", "refused", "same_kind", "sizes", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -73,30 +73,6 @@ def as_mask(array: Array) -> Array:
     if array.dtype.kind != "b" and array.dtype != np.uint8:
         raise ValueError(f"expected a mask of bools, got {array.dtype}")
     return array
-
-
-def divisor(self: Array, other: Any) -> Any:
-    """Return what integers are divided by; ValueError if there is a zero in it."""
-    if self.dtype.kind in "biu" and not np.all(other):
-        raise ValueError("ZeroDivisionError")
-    return other
-
-
-def times(other: Any, alpha: Any, dtype: Any) -> Any:
-    """Return `other * alpha` in the dtype of an array; ValueError for a fraction of integers.
-
-    `dtype` is that of the result, which has to reach `alpha`.
-    """
-    alpha = alpha.item() if hasattr(alpha, "item") else alpha
-    if dtype.kind != "f" or alpha.__class__ is complex or not abs(alpha) < 6e4:
-        filling(alpha, dtype)
-    if not isinstance(other, np.ndarray):
-        return other * alpha
-    if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):
-        raise ValueError("For integral input tensors, argument alpha must not be a floating point")
-    if other.dtype.kind in "biu":
-        alpha = np.asarray(alpha).astype(other.dtype)
-    return (other * alpha).astype(other.dtype, copy=False)
 
 
 def filling(value: Any, dtype: Any) -> Any:

@@ -199,7 +199,8 @@ class _Function(Pieces):
 
     def promoted(self) -> str:
         """Return the call that brings two operands to one dtype."""
-        return f"promoted(self, other{', floats=True' * ('float' in self.op.flags)})"
+        bring = "promoted" if self.op.base != "sub" else "without_bools"
+        return f"{bring}(self, other{', floats=True' * ('float' in self.op.flags)})"
 
     def widen(self) -> str:
         """Operands of 16 bits are computed with in float32."""

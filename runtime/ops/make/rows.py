@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 _ROW = re.compile(r"([\w.]+)\((.*?)\)(?: -> (list|\(.*?\)))? (:?=) (.*)", re.DOTALL)
 _OF_INPUTS = {"shape", "shapes", "strides", "dtype"}
 _MAKER = (
-    "*, dtype: any = None, device: any = None, requires_grad: any = False, generator: any = None, "
-    "pin_memory: any = False"
+    "*, layout: any = 'torch.strided', dtype: any = None, device: any = None, "
+    "requires_grad: any = False, generator: any = None, pin_memory: any = False"
 )
 _SECOND = dict.fromkeys(("sum", "mean", "prod"), "dim is not None")
 _SECOND |= dict.fromkeys(("max_all", "min_all", "median_dim", "nanmedian_dim"), "True")
