@@ -60,11 +60,10 @@ Hooks, views and their version counters, in-place operators, anomaly mode, `no_g
   A GRU whose forward nobody observed has one node for each layer.
 - **Errors** are of PyTorch's classes; their words are often others.
 - **Not supported**, with a NotImplementedError: `grid_sample` with `bicubic`, `interpolate` with
-  `antialias`, `scatter` with `reduce="multiply"`, `embedding_bag` with `mode="max"`, `einsum`
-  of lists, a `strict` Jacobian, a second parametrization of a tensor, `add_bias_kv` and
-  `add_zero_attn` of attention, gradients of `_foreach_*`, of full-size `svd` and `qr`, and of
-  samples of Gamma, Beta and Dirichlet by their concentration. Optimizers refuse `differentiable`,
-  and on devices `capturable`.
+  `antialias`, `embedding_bag` with `mode="max"`, `einsum` of lists, a `strict` Jacobian, a second
+  parametrization of a tensor, `add_bias_kv` and `add_zero_attn` of attention, gradients of
+  `_foreach_*`, of full-size `svd` and `qr`, and of samples of Gamma, Beta and Dirichlet by their
+  concentration. Optimizers refuse `differentiable`, and on devices `capturable`.
 - **`torch.func`**: `vmap` calls the function for each element of the batch; random numbers in it
   are drawn for each. Beside it there are `grad`, `grad_and_value`, `jacrev`, `hessian` and
   `functional_call`, and no forward mode.

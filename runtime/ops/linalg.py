@@ -121,6 +121,8 @@ def _svd_back(grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     gU, gS, gV = _zeros(grads[0], U), _zeros(grads[1], S), conj(_zeros(grads[2], Vh)).mT
     U, V, gU, gV = (x if x.array.shape[-1] == k else x[..., :k] for x in (U, V, gU, gV))
     Vh = conj(V).mT
+    if grads[0] is None and grads[2] is None:
+        return (U * gS.unsqueeze(-2).to(U.array.dtype)) @ Vh  # also of equal values
     left, right = _skew(conj(U).mT @ gU), _skew(conj(V).mT @ gV)
     inner = (left * S.unsqueeze(-2) + S.unsqueeze(-1) * right) / _apart(S * S)
     inner = inner + aten.diag_embed(gS)
@@ -223,7 +225,8 @@ def _norm(A: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     if ord in ("nuc", 2, -2):
         last = A.movedim(two, (-2, -1))
         values = aten.linalg_svdvals(last)
-        how = values.sum if ord == "nuc" else values.amax if ord == 2 else values.amin
+        none = ord != -2 and not values.array.shape[-1]
+        how = values.sum if none or ord == "nuc" else values.amax if ord == 2 else values.amin
         found = how(-1)
         first, second = sorted(d % A.array.ndim for d in two)
         return found.unsqueeze(first).unsqueeze(second) if keepdim else found

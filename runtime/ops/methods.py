@@ -147,6 +147,7 @@ _PYTHON = "add sub mul truediv floordiv mod matmul pow".split()
 _OPERATORS: dict[str, Any] = {
     **{f"__{n}__": getattr(aten, known) for n, known in zip(_PYTHON, _NAMES, strict=True)},
     **{f"__r{n}__": _reversed(known) for n, known in zip(_PYTHON, _NAMES, strict=True)},
+    "__rtruediv__": lambda self, other: aten.mul(aten.reciprocal(self), other),
     **{f"__{n}__": getattr(aten, n) for n in "neg abs ne lt le gt ge".split()},
     **{f"__{n}__": getattr(aten, f"bitwise_{n}") for n in ("and", "or", "xor")},
     **{f"__r{n}__": _reversed(f"bitwise_{n}") for n in ("and", "or", "xor")},

@@ -23,6 +23,12 @@ def _norm(self: Any, ord: float, dim: Any, keepdim: bool) -> Any:
     return total if ord == 1 else total ** (1.0 / ord)
 
 
+def _two_back(grad: Tensor, self: Tensor, result: Tensor, *how: Any) -> Tensor:
+    """A second gradient of zeros is nan, as in PyTorch."""
+    grad, result = (back(x, self.array.shape, *how) for x in (grad, result))
+    return grad * (self / result).masked_fill(result == 0, 0)
+
+
 def _norm_back(
     grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any, keepdim: bool
 ) -> Tensor:
@@ -47,7 +53,7 @@ _ROWS = r"""
 [wide contiguous quiet]
 linalg_vector_norm.two(self, dim: dims, keepdim: bool)
     = np.sqrt(np.add.reduce((self * self.conj()).real, dim, None, None, keepdim))
-    self: self * back((grad / result).masked_fill(result == 0, 0), self_shape, dim, keepdim)
+    self: _two_back(grad, self, result, dim, keepdim)
 linalg_vector_norm.of(self, ord: float, dim: dims, keepdim: bool)
     = _norm(self, ord, dim, keepdim) => _norm_back(grad, self, result, ord, dim, keepdim)
 [torch tensor]

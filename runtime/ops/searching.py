@@ -89,6 +89,8 @@ def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str) -> Tensor
     low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
     below, above = order.gather(-1, wrap(low)), order.gather(-1, wrap(high))
     between = wrap((_MEANT[how](place) - low).astype(self.array.dtype))
+    if isinstance(q, Tensor) and q.requires_grad and how == "linear":  # nothing, with a gradient
+        between = between + (q - q.detach()).reshape(-1) * last
     found: Tensor = aten.lerp(below, above, between).movedim(-1, 0)
     if keepdim:
         found = found.reshape(-1, *(1,) * n) if whole else found.unsqueeze(dim % n + 1)

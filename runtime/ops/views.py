@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import as_strided as strided_array
 
 from ..core.aten import aten
 from ..engine.grad_mode import is_grad_enabled
@@ -54,7 +54,7 @@ def _expand(self: Any, size: Ints) -> Any:
             shape[place], strides[place] = have, self.strides[place - lead]
         elif have != 1:
             raise ValueError(f"dimension {place}, of size {have}, can't become {size[place]}")
-    return as_strided(self, shape, strides)
+    return strided_array(self, shape, strides)
 
 
 def _squeeze(self: Any, dim: Any) -> Any:
@@ -85,30 +85,41 @@ def _diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     found = np.diagonal(self, offset, dim1, dim2)
     corner = [slice(None)] * self.ndim
     corner[dim2 if offset >= 0 else dim1] = slice(max(offset, -offset), None)
-    return as_strided(self[tuple(corner)], found.shape, found.strides)  # writable
+    return strided_array(self[tuple(corner)], found.shape, found.strides)  # writable
 
 
-def _strided(self: Any, size: Ints, stride: Ints, offset: int | None) -> Any:
+def _place_in(root: Any, array: Any) -> int:
+    """Return which element of its memory a view begins with."""
+    return int((array.ctypes.data - root.ctypes.data) // array.itemsize)
+
+
+def _strided(self: Any, size: Ints, stride: Ints, start: int) -> Any:
     """Of all the memory that the tensor's view is of, as PyTorch's storage."""
     root, unit = memory_of(self, self.dtype), self.itemsize
-    start = self.ctypes.data - root.ctypes.data if offset is None else offset * unit
-    last = start + unit * sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    check(
-        (0 not in size and last < root.nbytes) or 0 in size, "setStorage: out of bounds", ValueError
+    first = _place_in(root, self) + start
+    last = first + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    inside = 0 in size or 0 <= first <= last < root.size
+    check(inside, "setStorage: out of bounds", ValueError)
+    flat = strided_array(root, (root.size,), (unit,))[first:]
+    return strided_array(flat, size, [s * unit for s in stride])
+
+
+def _strided_back(grad: Tensor, shape: Ints, steps: Ints, *how: Any) -> Tensor:
+    """What each element gave; what lies in the memory beside the tensor has no gradient."""
+    size, stride, start = how
+    own = tuple([s // grad.array.itemsize for s in steps])
+    last, end = (
+        sum((n - 1) * s for n, s in zip(*each, strict=True))
+        for each in ((shape, own), (size, stride))
     )
-    flat = as_strided(root, (root.size,), (unit,))[start // unit :]
-    return as_strided(flat, size, [s * unit for s in stride])
-
-
-def _strided_back(grad: Tensor, shape: Ints, strides: Ints, *how: Any) -> Tensor:
-    """Of a dense tensor: what each element of it gave."""
-    size, stride, offset = how
-    order = np.argsort([-s for s in strides], kind="stable")
-    place = np.arange(math.prod(shape)).reshape([shape[d] for d in order])
-    flat = wrap(_strided(place.reshape(-1), size, stride, offset or 0).reshape(-1).copy())
-    made = zeros_beside((place.size,), grad)
-    made = made.index_put((flat,), grad.reshape(-1), accumulate=True)
-    return made.reshape(place.shape).permute(_unpermute(tuple(order.tolist())))
+    low, high = min(0, start), max(last, start + end) + 1
+    place = np.arange(high - low)
+    flat, mine = _strided(place, size, stride, start - low), _strided(place, shape, own, -low)
+    made = zeros_beside((high - low,), grad)
+    made = made.index_put((wrap(flat.reshape(-1).copy()),), grad.reshape(-1), accumulate=True)
+    if 0 in own:  # elements that share their memory share what it gave
+        made = made / wrap(np.maximum(np.bincount(mine.reshape(-1), minlength=high - low), 1))
+    return aten.as_strided_at(made, shape, own, -low)
 
 
 def _unfold(self: Any, dim: int, size: int, step: int) -> Any:
@@ -119,11 +130,11 @@ def _unfold(self: Any, dim: int, size: int, step: int) -> Any:
     )
     check(size <= have, f"maximum size for tensor at dimension {dim} is {have}", ValueError)
     if not self.ndim:
-        return as_strided(self, (size,), (stride,))
+        return strided_array(self, (size,), (stride,))
     count = (have - size) // step + 1
     shape = (*self.shape[:dim], count, *self.shape[dim + 1 :], size)
     strides = (*self.strides[:dim], stride * step, *self.strides[dim + 1 :], stride)
-    return as_strided(self, shape, strides)
+    return strided_array(self, shape, strides)
 
 
 def _unfold_back(grad: Tensor, shape: Ints, dim: int, size: int, step: int) -> Tensor:
@@ -211,9 +222,6 @@ unfold(self, dimension: int, size: int, step: int) = _unfold(self, dimension, si
     self: _unfold_back(grad, self_shape, dimension, size, step)
 diagonal(self, offset: int = 0, dim1: dim = 0, dim2: dim = 1) = _diagonal(self, offset, dim1, dim2)
     self: _placed(grad, self_shape, diagonal, offset, dim1, dim2)
-as_strided(self, size: sizes, stride: sizes, storage_offset: any = None)
-    = _strided(self, size, stride, storage_offset)
-    self: _strided_back(grad, self_shape, self_strides, size, stride, storage_offset)
 real(self) = self.real => grad
 imag(self) = _imag(self) => grad * 1j
 [tensor view]
@@ -225,6 +233,8 @@ slice(self, dim: int, start: any, end: any, step: int)
     = self[(np.s_[:],) * dim + (np.s_[start:end:step],)]
     self: _placed(grad, self_shape, slice, dim, start, end, step)
 alias(self) = self[...] => grad
+as_strided.at(self, size: sizes, stride: sizes, start: int) = _strided(self, size, stride, start)
+    self: _strided_back(grad, self_shape, self_strides, size, stride, start)
 []
 split.sizes(self, lengths: any, dim: int) -> list = np.split(self, np.cumsum(lengths)[:-1], dim)
     self: _joined(cat, grads, self_shape, [(n,) for n in lengths], dim)
@@ -260,6 +270,17 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         return wrap(self.array.view(shape[0]))
     return aten.view_size(self, sizes(shape))
+
+
+@function("torch tensor")
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """Return a view of the memory from `storage_offset` on, or from where the tensor begins."""
+    check(isinstance(input, Tensor), "argument 'input' must be Tensor", TypeError)
+    array, start = input.array, 0
+    if storage_offset is not None:
+        start = storage_offset - _place_in(memory_of(array, array.dtype), array)
+    found: Tensor = aten.as_strided_at(input, sizes(size), sizes(stride), start)
+    return found
 
 
 def _several(source: Tensor, outs: tuple[Tensor, ...], call: Any, each: Any) -> tuple[Tensor, ...]:

@@ -95,13 +95,14 @@ def _plain(value: Any, drawn: bool) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(one, drawn) for one in value]
     if isinstance(value, (torch.Tensor, ours.Tensor)):
-        shape, steps = list(value.shape), value.stride()
+        shape, steps = list(value.shape), value.shape if value.is_sparse else value.stride()
         strides = [s for s, n in zip(steps, shape, strict=True) if n > 1]
         strides = [] if 0 in shape else strides
         dtype = str(value.dtype).removeprefix("torch.")
         if isinstance(value, torch.Tensor):
             dtype_of(value.dtype)
-        array = array_of(value) if isinstance(value, torch.Tensor) else value.detach().array
+        made = (value.to_dense() if value.is_sparse else value).detach()
+        array = array_of(made) if isinstance(value, torch.Tensor) else made.array
         return [dtype, shape, strides, value.requires_grad, None if drawn else np.array(array)]
     if isinstance(value, np.dtype):
         return value.name

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import as_strided
 
 import tidy.runtime as ours
 
@@ -24,7 +23,7 @@ class Converter:
     """Arguments as the runtime has them; tensors that share memory share it here, too."""
 
     def __init__(self) -> None:
-        self._memory: dict[Any, np.ndarray] = {}
+        self._memory: dict[Any, Any] = {}
         self._alive = list[torch.Tensor]()
 
     def __call__(self, value: Any) -> Any:  # noqa: PLR0911
@@ -56,23 +55,20 @@ class Converter:
             raise Unsupported(f"{value.dim()} dimensions")
         plain = value.detach().resolve_conj().resolve_neg()
         storage, dtype = plain.untyped_storage(), np.dtype(dtype_of(value.dtype))
+        if value.numel() and not storage.nbytes():
+            raise Unsupported("a tensor without its memory")
         key = storage.data_ptr(), dtype
         if key not in self._memory:
             flat = torch.empty(0, dtype=torch.uint8).set_(storage)
             whole = flat.numpy()[: flat.numel() // dtype.itemsize * dtype.itemsize]
-            self._memory[key] = np.frombuffer(bytearray(whole.tobytes()), dtype).copy()
+            self._memory[key] = ours.as_tensor(np.frombuffer(bytearray(whole.tobytes()), dtype))
             self._alive.append(plain)  # so that no other takes its address
         if not value.numel():
             return ours.as_tensor(np.empty(tuple(plain.shape), dtype)).requires_grad_(
                 value.requires_grad
             )
-        steps = [step * dtype.itemsize for step in plain.stride()]
-        start = self._memory[key][plain.storage_offset() :]
-        shape = tuple(plain.shape)
-        try:
-            made = ours.as_tensor(np.ndarray(shape, dtype, start, 0, steps))
-        except ValueError:  # its elements overlap
-            made = ours.as_tensor(as_strided(start, shape, steps))
+        where = tuple(plain.shape), plain.stride(), plain.storage_offset()
+        made = self._memory[key].as_strided(*where).detach()
         return made.requires_grad_() if value.requires_grad else made
 
 

@@ -62,6 +62,14 @@ torch.distributed.is_initialized() if torch.distributed.is_available() else Fals
 """)
 
 DATABASE = calls("""
+torch.quantile(x, v.abs().clamp(0, 1)), torch.quantile(x, v.abs().clamp(0, 1), 1, interpolation='lower'), x.quantile(z * 0.1, 1)
+x.scatter(1, k.abs() % 3, y, reduce='multiply').detach(), x.detach().scatter_(0, k.abs() % 2, 3.0, reduce='multiply'), x.scatter(0, k, y, reduce='min')
+x[:, 1:].as_strided((2, 2), (3, 1)), x[1].as_strided((2, 2), (2, 1), 1), v.expand(2, 3).as_strided((2, 2), (0, 1)), x.T.as_strided((2, 2), (2, 1))
+x.clone()[:, 1:].as_strided((2,), (1,), 2).mul_(3), torch.as_strided([1.0], (1,), (1,))
+torch.linalg.matrix_norm(x * 0, 'nuc'), torch.linalg.svdvals(M * 0 + torch.eye(3)), torch.linalg.norm(x[:0], 2), torch.linalg.norm(x[:0], 2, keepdim=True)
+torch.normal(x, 1.0).shape, torch.normal(x, 0.0), torch.normal(0.0, 0.0, (2,), layout=torch.strided)
+torch.linspace(0, 2j, 3), torch.linspace(1j, 2, 4, dtype=torch.complex128), torch.sub(k.char(), k.char(), alpha=128)
+2.5 / f.detach().half(), 70000 / f.detach().half(), 2 / (k + 9), 3.0 / f, 1 / x, 2 / c, 1j / x, True / x
 torch.arange(3.1, dtype=torch.uint8), torch.arange(0, -8.000001, -4.0, dtype=torch.int32), torch.arange(0, -8.000001, -4.0, dtype=torch.int64), torch.arange(2.1, -2.9, -1.0, dtype=torch.float16)
 torch.addbmm(u[:, :2], u[:, :, None], u[:, None, :2]), torch.addr(b, b[:, 0], b[0], beta=3, alpha=2), torch.addbmm(k.int(), k.int()[None, :, :2], k.int()[None])
 torch.logaddexp(c, d), torch.logsumexp(c, 1), torch.logsumexp(c * 9, 0)
