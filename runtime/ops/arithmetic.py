@@ -73,7 +73,7 @@ def power(self: Any, other: Any, given: Any, half: Any) -> Any:
         told = "'pow' is not implemented for bool"
         check(given.__class__ is bool, told, NotImplementedError)
         return self.copy() if given else np.ones_like(self)
-    if given.__class__ in (int, float):
+    if given.__class__ in (int, float) and not 0 <= given <= 127:
         check_exponent(given, half or self.dtype)
     if self.dtype.kind not in "iu" or not np.any(np.less(other, 0)):
         return np.power(self, other)

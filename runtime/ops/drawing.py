@@ -18,7 +18,7 @@ def drawn_between(draws: np.random.Generator, low: float, high: float, like: Any
         fits = -most <= low <= high <= most and high - low <= most
         check(fits, f"uniform_ from {low} to {high} is out of bounds for {kind}")
     found = draws.uniform(low, high, like.shape).astype(kind)
-    return np.minimum(found, np.nextafter(*np.array([high, low]).astype(kind)), out=found)
+    return np.minimum(found, np.nextafter(kind.type(high), kind.type(low)), out=found)
 
 
 def chances(input: Any) -> Any:
@@ -31,6 +31,8 @@ def chances(input: Any) -> Any:
 def bounds(dtype: Any, low: Any, high: Any) -> tuple[int, int]:
     """From `low` (0) to before `high`; alone `low` is the end; else all that the dtype has."""
     kind = dtype.kind
+    if kind != "b" and low is not None and high is not None and 0 <= low < high <= 128:
+        return low, high
     limits: Any = np.iinfo(dtype) if kind in "iu" else finfo(np.float32 if kind == "b" else dtype)
     most = 1 if kind == "b" else limits.max if kind in "iu" else float(limits.max)
     least = 0 if kind in "bu" else limits.min if kind == "i" else -most

@@ -83,8 +83,10 @@ def filling(value: Any, dtype: Any) -> Any:
         RuntimeError: it is a number that the dtype does not reach, or has not.
         OverflowError: it is an integer of more than 64 bits.
     """
-    if value.__class__ in (int, float) and 0 <= value <= 127:  # all have these
-        return np.asarray(value).astype(dtype)
+    if value.__class__ in (int, float) and (
+        0 <= value <= 127 or (dtype.char in "fdFD" and -9e18 < value < 9e18)
+    ):  # all have the first, these the others
+        return np.asarray(value, dtype)
     number, inside = value.item() if getattr(value, "ndim", 1) == 0 else value, True
     if not isinstance(number, _NUMBER):
         raise refused(f"the value must be a number, not {type(value).__name__}")
