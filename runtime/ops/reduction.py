@@ -204,7 +204,7 @@ def _order(self: Any, dim: int, descending: bool) -> Any:
 
 
 def _first(order: Any, k: int, dim: int) -> Any:
-    fits = k <= (order.shape[dim] if order.ndim else 1)
+    fits = 0 <= k <= (order.shape[dim] if order.ndim else 1)
     check(fits, "selected index k out of range", ValueError)
     return order[(slice(None),) * dim + (slice(k),)] if order.ndim else order
 

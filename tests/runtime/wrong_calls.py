@@ -50,7 +50,7 @@ torch._foreach_add([], 1); torch._foreach_add([x], [x, x]); torch._foreach_mul_(
 torch._foreach_mul_([g], 2); torch._foreach_mul_([k], 0.5)
 # dimensions
 x.sum(2); x.sum(-3); x.sum((0, 0)); x.mean(5); x.max(2); x.argmax(2); x.cumsum(2); x.sort(2)
-x.topk(2, 2); x.topk(9); x.softmax(2); x.transpose(0, 2); x.unsqueeze(4); x.squeeze(2)
+x.topk(2, 2); x.topk(9); x.topk(-1); x.softmax(2); x.transpose(0, 2); x.unsqueeze(4); x.squeeze(2)
 x.flatten(1, 0); x.flatten(3); x.select(0, 5); x.select(2, 0); x.movedim(0, 2); x.flip(2)
 x.roll(1, 2); x.diagonal(0, 0, 2); x.diagonal(0, 1, 1); v.diagonal(); x.unbind(2); x.split(1, 2)
 x.narrow(2, 0, 1); torch.cat([x, x], 2); torch.stack([x, x], 3); x.size(2)

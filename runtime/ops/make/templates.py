@@ -81,7 +81,7 @@ target = input.array                                            #? not promote
 if 0 in target.strides{and_sums}: refuse_shared(target)           #? apart
 {read_apart}                                                    #? apart
 same_kind(NAME, target{others})                                 #? same_kind
-recording = ({any_needed}) and is_grad_enabled()                #? recorded
+recording = ({any_needed}) and target.dtype.kind in 'fcV' and is_grad_enabled()  #? recorded
 check_inplace(input, recording)                                 #? recorded
 if recording:                                                   #? recorded
     old = input.clone()                                         #? saves_self
