@@ -8,6 +8,7 @@ from .look_alikes import LookAlike
 from .lookup_cases import LOOKUP_CASES, LOOKUP_LOOK_ALIKES
 from .loop_cases import LOOP_CASES, LOOP_LOOK_ALIKES
 from .number_cases import NUMBER_CASES, NUMBER_LOOK_ALIKES
+from .pair_cases import PAIR_CASES, PAIR_LOOK_ALIKES
 
 _HEAD = """\
 import torch
@@ -166,6 +167,7 @@ GRADIENT_CASES = [
     *LOOP_CASES,
     *CHECKPOINT_CASES,
     *LOOKUP_CASES,
+    *PAIR_CASES,
     *CLEARED_CASES,
     *EVALUATION_CASES,
     *NUMBER_CASES,
@@ -234,6 +236,7 @@ GRADIENT_LOOK_ALIKES = [
     *LOOP_LOOK_ALIKES,
     *LOOKUP_LOOK_ALIKES,
     *NUMBER_LOOK_ALIKES,
+    *PAIR_LOOK_ALIKES,
     LookAlike(
         "TDY108",
         "of-the-size-of-training",

@@ -62,6 +62,7 @@ _RELEASED = {
     "TDY413": "rare-work-each-step",
     "TDY414": "number-by-number",
     "TDY415": "one-hot-product",
+    "TDY416": "broadcast-pairs",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",
