@@ -20,7 +20,7 @@ from ..evidence.device import autograd, devices, launches
 from ..evidence.device.repeats import repeated_ops
 from ..evidence.fixes.counted_loops import Forms
 from ..evidence.fixes.optimizers import zeroing_calls
-from ..evidence.fixes.sample_loops import loops_over_rows
+from ..evidence.fixes.sample_loops import loops_over_rows, loops_over_slices
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS, aten
 from ..evidence.time.rare_work import in_most_steps
@@ -52,6 +52,11 @@ _ITEM = "data.py(3): __getitem__"
 _ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
 _ROW = "aten::sum 9us | float[8]\naten::sqrt 9us\n"
 _ROWS = "aten::unbind | float[16, 8], =0", (_ROW + "aten::exp\n") * 3, _ROW + "aten::neg\n"
+_SAMPLES = "".join(
+    f"aten::slice | float[16, 8], =0, ={at}, ={at + 1}, =1\n"
+    + "aten::tanh 9us | float[1, 8]\n" * 12
+    for at in range(16)
+)
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
 _UPDATES = "torch/optim/swa_utils.py(229): update_parameters"
 _AVERAGED_ONE = "aten::sub 9us\naten::add 9us\naten::copy_ 9us\n"
@@ -68,14 +73,15 @@ class LoopOfSmallOps(Pattern):
 
     What it does: It finds ten or more rounds of the same operators, at the same lines of the user's
     source, that take 2 % of the steps while no device works. Loops that index with a counter are
-    TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, lists that become
-    tensors TDY107, rows that become lists TDY414, copies of a model in each step TDY413, and
-    gradients that `zero_grad` fills TDY603; with a matrix product or a convolution in each round it
-    may be the layers of a model, and is not reported. Training steps, the items that a DataLoader
-    takes one after the other, optimizers' steps, rounds whose operators take long, and
-    rounds of views and conversions that copy nothing are not reported either. Of the loops that
-    `torch.optim.swa_utils.AveragedModel` has itself only one that averages parameter by parameter
-    is reported. It is info, since the trace does not tell whether a round needs the one before.
+    TDY404, those over the samples of a batch and within such loops TDY406, those that concatenate
+    TDY408, lists that become tensors TDY107, rows that become lists TDY414, copies of a model in
+    each step TDY413, and gradients that `zero_grad` fills TDY603; with a matrix product or a
+    convolution in each round it may be the layers of a model, and is not reported. Training steps,
+    the items that a DataLoader takes one after the other, optimizers' steps, rounds whose operators
+    take long, and rounds of views and conversions that copy nothing are not reported either. Of the
+    loops that `torch.optim.swa_utils.AveragedModel` has itself only one that averages parameter by
+    parameter is reported. It is info, since the trace does not tell whether a round needs the one
+    before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -100,7 +106,7 @@ class LoopOfSmallOps(Pattern):
         50.0, "operators that take longer compute; their calls are not the cost", least=0.0
     )
     worth_a_word = word_share(0.02, "such rounds")
-    # To tell loops over rows as TDY406 does, which reports them.
+    # To tell loops over samples as TDY406 does, which reports them.
     alike_share, most_forms = alike_rounds(), most_forms_of_rounds()
     examples = (
         Fires("masks", steps(under(FRAME, _MASK * 12)), events=3, at=AT),
@@ -136,6 +142,7 @@ class LoopOfSmallOps(Pattern):
         Quiet("layers", steps(under(FRAME, "aten::linear\naten::relu\naten::add\n" * 12))),
         Quiet("lists", steps(under(FRAME, "aten::resolve_conj\naten::resolve_neg\n" * 30))),
         Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
+        Quiet("within-a-loop-over-samples", steps(under(FRAME, _SAMPLES))),
         Quiet("rows-with-a-branch", steps(under(FRAME, *_ROWS, _ROW * 12))),
         Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
         Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
@@ -225,9 +232,12 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
     is_of_lists = launches.has_name(trace, *_OF_LISTS)
     stacks = launches.has_name(trace, "aten::stack")
     fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
-    over_rows = np.zeros(trace.tree_count, bool)
-    for of_batch in loops_over_rows(trace, fewest_rounds, longest_round, forms):
-        over_rows[of_batch.ops] = True
+    over_samples = np.zeros(trace.tree_count, bool)
+    for of_batch in (
+        *loops_over_rows(trace, fewest_rounds, longest_round, forms),
+        *loops_over_slices(trace, fewest_rounds, forms),
+    ):
+        over_samples[of_batch.ops] = True
     own_tracks = np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count]))
     for track in np.setdiff1d(own_tracks, autograd.tracks_of_the_engine(trace)).tolist():
         repeats = repeated_ops(trace, track, longest_round, fewest_rounds)
@@ -243,7 +253,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
             # What puts the items of a batch together is the loader's own, by whom it is called.
             if stacks[one_round].any() and fetches.contains(rows[:1])[0]:
                 continue
-            if over_rows[rows].any():
+            if over_samples[rows].any():
                 continue
             for of_step in np.split(rows, np.flatnonzero(np.diff(step[first:last])) + 1):
                 rounds = len(of_step) // period
