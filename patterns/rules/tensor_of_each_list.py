@@ -14,7 +14,7 @@ from tidy.trace.inputs import is_dims
 from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
-from ..evidence.python import frames, loops
+from ..evidence.python import frames, loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
@@ -25,7 +25,7 @@ _ROUND = ("aten::empty", "aten::to", _MADE, "aten::detach_")  # torch.tensor([..
 _TENSOR_NS, _NUMBER_NS = 6_500, 130
 # One array of all took 0.03 to 0.1 of the time of as many tensors, up to 64 numbers each.
 _LEFT_OF_ARRAYS = (0.03, 0.3)
-_OF_ARRAYS = "make one array of all first: torch.from_numpy(numpy.stack(arrays))"
+_OF_ARRAYS = "make one array first: torch.from_numpy(numpy.stack(arrays)), .to(dtype) if any"
 
 _LIST = "aten::empty\naten::to | float[{0}]\naten::lift_fresh | float[{0}]\naten::detach_\n"
 _ARRAY = "aten::lift_fresh | float[8]\naten::to | float[8]\naten::detach_\n"
@@ -48,16 +48,16 @@ class TensorOfEachList(Pattern):
         aten::empty  aten::to  aten::lift_fresh  aten::detach_        64 times
         aten::stack
 
-    Instead: Make one tensor of all lists, `torch.tensor(states)`. Of numpy arrays make one array
-    first, `torch.from_numpy(numpy.stack(states))`: `torch.tensor` of a list of arrays reads them
-    number by number. Or keep all in one array from the start.
+    Instead: Make one tensor of all lists, `torch.tensor(states)`, with the same `dtype=`. Of numpy
+    arrays make one array first, `torch.from_numpy(numpy.stack(states))`: `torch.tensor` of a list
+    of arrays reads them number by number. Or keep all in one array from the start.
     Cannot see: It needs input shapes. It misses lists that are padded or changed one by one as
     tensors.
     """
 
     code = "TDY107"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    fix = "make one tensor of all lists: torch.tensor(lists)"
+    fix = "make one tensor of all lists: torch.tensor(lists), with the same dtype= if any"
     fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
     most_numbers = Option(
         64, "of longer lists the numbers take longer than the tensors made of them", least=1
@@ -71,6 +71,12 @@ class TensorOfEachList(Pattern):
         Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),
         Quiet("computed", steps(_batch(more="aten::mul | float[8]\n"))),
         Fires("arrays", steps(under(FRAME, _ARRAY * 16, "aten::stack 20us")), events=3, at=AT),
+        Fires(
+            "lists-and-arrays-at-one-line",
+            steps(_batch(), under(FRAME, _ARRAY * 16, "aten::stack 20us")),
+            events=6,
+            at=AT,
+        ),
         Quiet("views-of-arrays", steps(_batch().replace("aten::detach_", "aten::view"))),
         Quiet("in-a-loader", steps(under(frames.FETCH_ALONE, _batch()))),
         Abstains("no-shapes", steps("aten::lift_fresh\naten::detach_\n" * 16 + "aten::stack")),
@@ -78,15 +84,10 @@ class TensorOfEachList(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         for part in loops.Loop(trace).parts(self._batches(trace), lambda batch: batch.stack):
-            time = time_of_batches(part)
-            share = timing.part_of_window(trace, time - devices.any_busy(trace))
-            if share >= self.worth_a_word:
-                items = int(np.median([batch.items for batch in part]))
-                of_arrays = _is_of_arrays(part[0].stack)
-                what = "arrays" if of_arrays else "lists"
-                said = f"{items} {what} become tensors one by one, to be stacked"
-                edit = _as_one(trace, part, time, of_arrays=of_arrays)
-                yield Match([b.stack for b in part], said, time, edit)
+            time = time_of_batches(part) - devices.any_busy(trace)
+            if timing.part_of_window(trace, time) >= self.worth_a_word:
+                for same in places.grouped(part, lambda batch: _is_of_arrays(batch.stack)):
+                    yield _of_one_kind(trace, same)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return _OF_ARRAYS if _is_of_arrays(events[0]) else self.fix
@@ -97,6 +98,15 @@ class TensorOfEachList(Pattern):
             is_list = names.count(_MADE) == 1 and "aten::detach_" in names
             if is_list and 0 < _numbers(batch) <= self.most_numbers:
                 yield batch
+
+
+def _of_one_kind(trace: Trace, batches: Sequence[Stacked]) -> Match:
+    """Say what lists, or arrays, become of one line of the source."""
+    items = int(np.median([batch.items for batch in batches]))
+    stacks, time = [batch.stack for batch in batches], time_of_batches(batches)
+    of_arrays = _is_of_arrays(stacks[0])
+    said = f"{items} {'arrays' if of_arrays else 'lists'} become tensors one by one, to be stacked"
+    return Match(stacks, said, time, _as_one(trace, batches, time, of_arrays=of_arrays))
 
 
 def _numbers(batch: Stacked) -> int:
