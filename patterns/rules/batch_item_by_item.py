@@ -19,6 +19,8 @@ _LEFT = (0.05, 0.6)
 
 _SLICE = "aten::item\naten::item\naten::slice | long[1000], =0, ={}, ={}, =1\n"
 _STACK_OF_20 = "aten::stack | TensorList[" + "8; " * 19 + "8]"
+_ROW_OF_ONE = "aten::select | float[90, 8], =0, ={}\naten::unsqueeze | float[8], =0\n"
+_CAT = "aten::cat 20us | TensorList[" + "1, 8; " * 15 + "1, 8], ={}"
 _TWO = "aten::select | float[99, 99, 8], =0, ={}\naten::select | float[99, 8], =0, ={}\n"
 _ANY_ARRAY = "aten::lift_fresh | long[8]\n"
 _ARRAY = f"aten::item\naten::item\n{_ANY_ARRAY}"
@@ -32,8 +34,9 @@ def _batch(item: str = _SLICE, count: int = 16, stack: str = "aten::stack 20us")
 class BatchItemByItem(Pattern):
     """A batch is put together from one item after the other, in the training loop.
 
-    What it does: It finds `torch.stack` of eight items or more, right after as many equal rounds of
-    operators that only take an item each: one slice or row of a tensor, along its first dimension,
+    What it does: It finds `torch.stack` of eight items or more, or `torch.cat` of items of one size
+    along their first dimension, right after as many equal rounds of operators that only take an
+    item each: one slice or row of a tensor, along its first dimension,
     at another place in each round; or a part of a numpy array. That has to happen in two steps, and
     to take 5 % of the window in all while no device works. Arrays that may not be parts of a larger
     one are info. Batches that a DataLoader makes are left to TDY101.
@@ -63,7 +66,13 @@ class BatchItemByItem(Pattern):
         Fires("slices", steps(_batch()), events=3, at=AT),
         Fires("memory-mapped", steps(_batch(_ARRAY)), events=3, at=AT),
         Fires("rows", steps(_batch("aten::select | float[90, 8], =0, ={}\n")), events=3, at=AT),
+        Fires("joined", steps(_batch(_ROW_OF_ONE, stack=_CAT.format(0))), events=3, at=AT),
         Fires("arrays", steps(_batch(_ANY_ARRAY)), 3, AT, Severity.INFO),
+        Quiet("joined-side-by-side", steps(_batch(_ROW_OF_ONE, stack=_CAT.format(1)))),
+        Quiet(
+            "joined-in-several-sizes",
+            steps(_batch(_ROW_OF_ONE, stack=_CAT.format(0).replace("[1,", "[2,"))),
+        ),
         Quiet("seven", steps(_batch(count=7))),
         Quiet("once", steps("aten::mm") + _batch()),
         Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),

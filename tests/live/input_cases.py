@@ -162,6 +162,15 @@ INPUT_CASES = [
         ((_FLIPS[_FLIPS.index("    outs = []") : _FLIPS.index("\nfor _ in")], _FLIPPED),),
     ),
     Case(
+        "rows-that-are-joined",
+        "TDY106",
+        each_step(
+            "out = torch.cat([values[i].unsqueeze(0) for i in order])  #!",
+            "order = torch.randperm(32).tolist()\nvalues = torch.ones(32, 8)",
+        ),
+        (("torch.cat([values[i].unsqueeze(0) for i in order])", "values[order]"),),
+    ),
+    Case(
         "batches",
         "TDY106",
         _BATCHES,
@@ -195,6 +204,11 @@ def step(batch):
 {loop}
 """
 _LOOP = "for _ in range(4):\n    step({})"
+
+
+def _joined(name: str, items: str, more: str = "") -> LookAlike:
+    loop = _LOOP.format(f"torch.cat([{items}]{more})" + ("[:8].t()" if more else ""))
+    return LookAlike("TDY106", name, _SCRIPT.format(before="", loop=loop), {"aten::cat": 4})
 
 
 def _stacked(name: str, items: str, before: str = "") -> LookAlike:
@@ -237,6 +251,9 @@ INPUT_LOOK_ALIKES = [
         "read(i) for i in torch.arange(12)",
         "def read(i):\n    time.sleep(0.001)\n    return torch.from_numpy(rows.numpy()[i])\n",
     ),
+    _joined("joined-side-by-side", "rows[i : i + 8] for i in range(0, 32, 3)", ", 1"),
+    _joined("joined-in-several-sizes", "rows[i : 2 * i] for i in range(1, 12)"),
+    _joined("joined-and-computed", "rows[i : i + 2] * 2 for i in range(12)"),
     LookAlike(
         "TDY106",
         "a-loader-collates",

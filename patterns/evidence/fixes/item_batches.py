@@ -13,7 +13,8 @@ from tidy.trace import Intervals, Rows, Trace
 from ..device import devices
 from ..python import loops, op_names
 from ..time import timing
-from .stacked import Stacked, stacked_rounds, time_of_batches
+from .counted_loops import index_of
+from .stacked import CAT, Stacked, stacked_rounds, time_of_batches
 
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
 _FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
@@ -85,7 +86,7 @@ def put_together(trace: Trace, limits: Limits) -> Rows:
 
 def _batches(trace: Trace, limits: Limits) -> Iterator[tuple[Stacked, bool]]:
     """Yield batches, and whether all items of each are parts of one tensor or array."""
-    for batch in stacked_rounds(trace, _ROUND, limits.fewest_items):
+    for batch in stacked_rounds(trace, _ROUND, limits.fewest_items, joins=True):
         names = batch.names()
         takes = [at for at, name in enumerate(names) if name in _TAKES]
         is_one_taken = len(takes) + names.count(_FROM_ARRAY) == 1
@@ -93,8 +94,24 @@ def _batches(trace: Trace, limits: Limits) -> Iterator[tuple[Stacked, bool]]:
             continue
         if takes and not _at_other_places(trace, batch.rounds[:, takes[0]]):
             continue
+        if batch.stack.name == CAT and not (
+            takes and _are_as_long(trace, batch.rounds[:, takes[0]])
+        ):
+            continue
         if _python_between_ns(trace, batch.rounds) <= 1000 * limits.longest_python_us:
             yield batch, bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
+
+
+def _are_as_long(trace: Trace, takes: Rows) -> bool:
+    """Tell whether as many rows are taken each time."""
+    lengths = set[int | None]()
+    for number in np.unique(trace.inputs_id[takes]).tolist():
+        begin, end = (index_of(each) for each in (*trace.inputs.concrete(number), "", "")[2:4])
+        lengths.add(end - begin if begin is not None and end is not None else None)
+    names = {trace.names[number] for number in trace.name_id[takes].tolist()}
+    return names == {"aten::select"} or (
+        names == {"aten::slice"} and len(lengths) == 1 and None not in lengths
+    )
 
 
 def _python_between_ns(trace: Trace, table: Rows) -> float:

@@ -1,4 +1,4 @@
-"""Batches that `torch.stack` makes of items, right after as many equal rounds of operators."""
+"""Batches that `torch.stack` or `torch.cat` makes of items, right after as many equal rounds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.trace import Event, Intervals, Rows, Trace
-from tidy.trace.inputs import is_dims
+from tidy.trace.inputs import Shape, is_dims
 
 from ..device.autograd import called_by_script
 from ..device.launches import has_name, ops_in_no_op
 from ..python.loops import time_of_rounds
 
 _LONGEST_ROUND = 12
+_STACK, CAT = "aten::stack", "aten::cat"
 
 
 class Stacked(NamedTuple):
     """One batch.
 
     Attributes:
-        stack: the operator that makes it.
+        stack: the operator that makes it, of either name.
         rounds: rows of the operators before it, shape (items, operators of a round).
     """
 
@@ -44,11 +45,17 @@ class Stacked(NamedTuple):
         return [trace.names[number] for number in trace.name_id[self.rounds[0]].tolist()]
 
 
-def stacked_rounds(trace: Trace, names: Sequence[str], fewest_items: int) -> Iterator[Stacked]:
+def stacked_rounds(
+    trace: Trace, names: Sequence[str], fewest_items: int, *, joins: bool = False
+) -> Iterator[Stacked]:
     """Return all whose rounds have operators of these names alone; what a loader does is
     left out.
+
+    Args:
+        joins: whether `torch.cat` along the first dimension counts, too, of tensors of one size as
+            far as that is known.
     """
-    stacks = called_by_script(trace, "aten::stack")
+    stacks = called_by_script(trace, _STACK, *([CAT] if joins else []))
     fits = has_name(trace, *names)
     for track in np.unique(trace.track_id[stacks]).tolist():
         ops = ops_in_no_op(trace, track)
@@ -60,9 +67,20 @@ def stacked_rounds(trace: Trace, names: Sequence[str], fewest_items: int) -> Ite
             period, rounds = _rounds(called[first:place], fewest_items)
             stack = trace.event(int(ops[place]))
             listed = stack.input_shapes[0] if stack.input_shapes else ()
+            if stack.name == CAT and not _are_alike(listed, stack.concrete_inputs):
+                continue
             items = rounds if is_dims(listed) else len(listed)
             if rounds and fewest_items <= items <= rounds:
                 yield Stacked(stack, ops[place - period * items : place].reshape(items, -1))
+
+
+def _are_alike(listed: Shape, values: Shape) -> bool:
+    """Tell whether tensors are joined along their first dimension, of one size as far as is known.
+
+    PyTorch records no dims of lists of more than 30.
+    """
+    is_first = len(values) > 1 and str(values[1]) == "0"
+    return is_first and (is_dims(listed) or len(set(listed)) == 1)
 
 
 def time_of_batches(batches: Sequence[Stacked]) -> Intervals:
