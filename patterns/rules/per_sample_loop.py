@@ -48,6 +48,11 @@ _TRAINED = _BATCH.format(" seq=1", 32) + under(
     "autograd::engine::evaluate_function: ConvolutionBackward0 > ConvolutionBackward0 seq=1/1"
 )
 
+_NODE = "autograd::engine::evaluate_function: "
+_GRADIENT = f"aten::conv2d\n{_NODE}SumBackward0\naten::square\n"
+_COLLECTS = "torch::autograd::AccumulateGrad"
+_COLLECTED = _GRADIENT + under(f"{_NODE}{_COLLECTS} > {_COLLECTS}")
+
 
 def _rounds(body: str, head: str = _SLICE, count: int = 16, size: int = 1) -> str:
     return "".join(head.format(i * size, (i + 1) * size) + body for i in range(count))
@@ -78,7 +83,8 @@ class PerSampleLoop(Pattern):
     info, too, and batches that training takes at once, but for their size, are left alone. Loops
     that index with the counter are TDY404, those that concatenate TDY408. Rounds that read a longer
     part of a tensor each, as a decoder with a cache does, are not reported, nor are loops outside
-    of the steps that take no longer than a step.
+    of the steps that take no longer than a step, nor micro-batches, each with a backward that adds
+    to the gradients of parameters. Rounds that `torch.autograd.grad` ends are info.
     Why it costs: Each op is called once for every sample, in a backward too, and a GPU has too
     little to do in each.
     Example: `outs.append(model(x[i : i + 1]))` for each `i`, recorded as
@@ -86,7 +92,8 @@ class PerSampleLoop(Pattern):
         aten::slice  aten::conv2d  aten::relu  aten::slice  aten::conv2d  aten::relu  ...
 
     Instead: Give the whole batch to the op or the model, or as much of it as memory holds
-    (`x.split(64)`); `torch.vmap` does so for functions of one sample.
+    (`x.split(64)`); `torch.vmap` does so for functions of one sample, also for those that
+    `torch.func.grad` makes.
     Cannot see: It needs input shapes. It misses loops over lists, and branches that leave a round
     without an operator in common.
     """
@@ -129,12 +136,15 @@ class PerSampleLoop(Pattern):
         Quiet("each-another", _forms(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("seven", _rounds("aten::conv2d\n", count=7)),
         Quiet("chunks", _rounds("aten::conv2d\n", count=8, size=2)),
+        Fires("gradients", under(FRAME, _rounds(_GRADIENT)), 1, AT, Severity.INFO),
+        Quiet("micro-batches", under(FRAME, _rounds(_COLLECTED))),
+        Quiet("steps-by-hand", under(FRAME, _rounds(_GRADIENT + "aten::sub_\n"))),
+        Quiet("rows-of-a-jacobian", under(FRAME, _rounds(_GRADIENT.split("\n", 1)[1]))),
         Quiet("same-sample", (_SLICE.format(0, 1) + "aten::conv2d\n") * 16),
         Quiet("views-alone", _rounds("aten::view\n")),
         Quiet("recurrent", _rounds("aten::lstm_cell\n", _VECTOR)),
         Quiet("indexes-too", _rounds("aten::select\naten::mul\n")),
         Quiet("concatenates", _rounds("aten::cat\n")),
-        Quiet("micro-batches", _rounds("aten::conv2d\nautograd::engine::evaluate_function: A\n")),
         Quiet("decodes", under(FRAME, "".join(_CACHED.format(i, i + 1, i + 1) for i in range(16)))),
         Quiet("once-before-the-steps", under(FRAME, _ROWS + _SCALED * 16) + steps("aten::mm 9ms")),
         Quiet("data-set", under(frames.FETCH_ALONE, _rounds("aten::mul\n"))),
@@ -156,7 +166,7 @@ class PerSampleLoop(Pattern):
 
         def is_info(loop: SampleLoop) -> bool:
             is_recurrent = loop.is_maybe_recurrent and len(loop.dims) < self.dims_of_pictures
-            return is_recurrent or loop.takes_batches
+            return is_recurrent or loop.takes_batches or loop.takes_gradients
 
         def first_of(loop: SampleLoop) -> Event:
             return trace.event(int(loop.ops[0]))

@@ -52,6 +52,40 @@ _NEVER = _ASKED.format(
     rounds=48, first="pass", second="out[i] = batch[i] if batch[i].max() > 99 else batch[i] * 2  #!"
 )
 
+_GRADIENTS = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 1))
+params = list(model.parameters())
+optimizer = torch.optim.SGD(params, lr=0.01)
+x = torch.randn(16, 16)
+
+def taken():
+    sums = [torch.zeros_like(each) for each in params]
+    for i in range(16):
+        loss = model(x[i : i + 1]).square().sum()  #!
+        grads = torch.autograd.grad(loss, params)
+        for total, each in zip(sums, grads):
+            total += each
+    return sums
+
+for step in range(8):
+    for param, each in zip(params, taken()):
+        param.grad = each
+    optimizer.step()
+"""
+_EACH = _GRADIENTS[_GRADIENTS.index("    sums =") : _GRADIENTS.index("\nfor step")]
+_OF_ALL = "    return torch.autograd.grad(model(x).square().sum(), params)\n"
+_COLLECTED = _GRADIENTS[_GRADIENTS.index("        grads =") : _GRADIENTS.index("    return sums")]
+_BY_HAND = """\
+        grads = torch.autograd.grad(loss, params)
+        with torch.no_grad():
+            for param, each in zip(params, grads):
+                param -= 0.01 * each
+"""
+
 _AVERAGED = """\
 import torch
 from torch import nn
@@ -84,6 +118,7 @@ for inputs in torch.ones(4, 32, 16):
 """
 
 LOOP_CASES = [
+    Case("a-gradient-of-each-sample", "TDY406", _GRADIENTS, ((_EACH, _OF_ALL),)),
     Case(
         "parameters-averaged-one-by-one",
         "TDY411",
@@ -111,6 +146,18 @@ LOOP_CASES = [
 ]
 
 LOOP_LOOK_ALIKES = [
+    *(
+        LookAlike(
+            "TDY406",
+            name,
+            _GRADIENTS.replace(_COLLECTED, lines).replace("  #!", ""),
+            {"aten::slice": 128, "AddmmBackward0": 256},
+        )
+        for name, lines in (
+            ("micro-batches", "        loss.backward()\n"),
+            ("a-step-by-hand-after-each-sample", _BY_HAND),
+        )
+    ),
     LookAlike(
         "TDY411",
         "buffers-of-an-averaged-model",

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from tidy.trace import Location, Rows, Trace
+from tidy.trace import Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from ..device.autograd import called_by_script
-from ..device.launches import has_name, ops_in_no_op
+from ..device.autograd import NODE, called_by_script
+from ..device.launches import has_name, holds, ops_in_no_op, tree_rows
 from ..python.loops import index_changes
-from ..python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS
+from ..python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, aten
 from .counted_loops import (
     CountedLoop,
     Forms,
@@ -27,6 +27,8 @@ from .counted_loops import (
 )
 from .row_batches import are_trained_batches, takes_batches
 
+_COLLECTS = "torch::autograd::AccumulateGrad"
+_SUBTRACTS, _ADDS = aten("sub sub_"), aten("add add_ addcdiv addcdiv_ addcmul addcmul_ lerp_ copy_")
 FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 _FEWEST_DIMS = 2  # rows of fewer are single numbers
 
@@ -41,6 +43,7 @@ class SampleLoop:
         dims: of the batch.
         is_maybe_recurrent: whether a round may need the one before, unless samples are pictures.
         takes_batches: whether what is taken may be a batch itself.
+        takes_gradients: whether each round computes gradients of its own.
         location: where the first op is called.
     """
 
@@ -49,6 +52,7 @@ class SampleLoop:
     dims: tuple[int, ...]
     is_maybe_recurrent: bool
     takes_batches: bool
+    takes_gradients: bool
     location: Location | None
 
 
@@ -145,16 +149,45 @@ def _sample_loop(
         maybe: all such loops may be recurrent; else those with a product or a convolution.
     """
     called = {trace.names[number] for number in in_rounds.tolist()}
-    is_step = has_name(trace, *TRAINING_STEPS)[trace.name_id[ops]].any()
+    is_step = has_name(trace, *TRAINING_STEPS)[trace.name_id[ops]]
+    takes_gradients = not maybe and bool(called & PRODUCTS) and _takes_gradients(trace, ops)
+    if takes_gradients:
+        is_step &= ~has_name(trace, f"{NODE}*")[trace.name_id[ops]]
     selects = ops[has_name(trace, "aten::select")[trace.name_id[ops]]]
     counts = len(selects) and index_changes(
         trace, selects, -(-len(selects) // rounds), fewest_rounds
     )
-    if is_step or counts is None or counts or called & RECURRENT or are_trained_batches(trace, ops):
+    if (
+        is_step.any()
+        or counts is None
+        or counts
+        or called & RECURRENT
+        or are_trained_batches(trace, ops)
+    ):
         return None
     location = trace.event(int(ops[0])).location
     may_need = maybe or bool(called & PRODUCTS)
-    return SampleLoop(ops, rounds, dims, may_need, takes_batches(trace, ops), location)
+    of_batches = takes_batches(trace, ops)
+    return SampleLoop(ops, rounds, dims, may_need, of_batches, takes_gradients, location)
+
+
+def _takes_gradients(trace: Trace, ops: Rows) -> bool:
+    """Tell whether rounds compute gradients that no parameter collects, nor is changed by.
+
+    A backward adds to the gradients of parameters, `torch.autograd.grad` returns its own. A step
+    by hand subtracts them after it.
+    """
+    nodes = np.flatnonzero(has_name(trace, f"{NODE}*")[trace.name_id[ops]])
+    if not len(nodes) or holds(trace, ops[nodes], tree_rows(trace, _COLLECTS)).any():
+        return False
+    return not any(map(_is_subtracted, trace.events(ops[nodes[-1] + 1 :])))
+
+
+def _is_subtracted(op: Event) -> bool:
+    """Tell whether an operator subtracts a tensor, also as `add_(tensor, alpha=-rate)` does."""
+    return op.name in _SUBTRACTS or (
+        op.name in _ADDS and any(str(each).startswith("-") for each in op.concrete_inputs)
+    )
 
 
 def _reads_more_each_round(trace: Trace, ops: Rows, rounds: int) -> bool:
