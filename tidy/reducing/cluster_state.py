@@ -135,7 +135,8 @@ def check_settings(option: str) -> None:
     name = ""
     try:
         for name in (*_TIMEOUTS, _SILENCE):
-            _seconds(name)
+            if _seconds(name) is None and name in _TIMEOUTS:
+                raise ValueError(name)  # for which Dask itself has to have a limit
     except (ArithmeticError, KeyError, TypeError, ValueError) as error:
         problem = f"Dask's setting {name} is no time: {dask.config.get(name)!r}"
         raise UsageError(f"{option}: {problem}") from error
@@ -143,7 +144,9 @@ def check_settings(option: str) -> None:
 
 def patience_s() -> float:
     """Return for how long Dask waits for the other side of a connection."""
-    return _seconds(_TIMEOUTS[0]) or 0.0
+    seconds = _seconds(_TIMEOUTS[0])
+    assert seconds is not None  # see `check_settings`
+    return seconds
 
 
 def _most_silent_s() -> float:
