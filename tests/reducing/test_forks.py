@@ -56,6 +56,17 @@ class DiesInForks(SaysWhere):
         return super().find(trace)
 
 
+class StopsInForks(SaysWhere):
+    """Stop the process, if that is a fork, as a signal from outside does."""
+
+    code = "ABC105"
+
+    def find(self, trace: Trace) -> Matches:
+        if os.getpid() != _OWN_PID:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return super().find(trace)
+
+
 class CannotBeSent(SaysWhere):
     """Say it in a text that pickle does not know."""
 
@@ -90,7 +101,7 @@ def _small_traces_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def own_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of this file are taken for tidy's own."""
-    own = SaysWhere, DiesInForks, CannotBeSent, Crashes
+    own = SaysWhere, DiesInForks, StopsInForks, CannotBeSent, Crashes
     monkeypatch.setattr(forks, "load_builtin_patterns", lambda: (*load_builtin_patterns(), *own))
 
 
@@ -143,7 +154,7 @@ def test_rules_of_others_run_where_the_command_does() -> None:
     assert _pid(run_in_forks(_one_event(), [SaysWhere()], 2)["ABC101"]) == os.getpid()
 
 
-@pytest.mark.parametrize("bad", [DiesInForks, CannotBeSent])
+@pytest.mark.parametrize("bad", [DiesInForks, StopsInForks, CannotBeSent])
 def test_what_does_not_come_is_done_here(own_are_known: None, bad: type[Pattern]) -> None:
     rules = [bad(), *(each() for each in load_builtin_patterns()[1:])]
     outcomes = run_in_forks(_one_event(), rules, 2)

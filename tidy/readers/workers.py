@@ -27,7 +27,9 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
+LOOKS_EACH_S = 0.5  # at the workers, while nothing comes
 _PATIENCE_S = 2.0
+NO_THREAD = 3  # the exit code of a worker that did nothing, for want of a thread
 
 # In a worker: what it shares with the process that started it, there `Workers.memory`.
 memory_of_worker: list[memoryview] = []
@@ -60,12 +62,26 @@ class Worker:
         foreign = [each.pipe for each in others] + [self.pipe] if is_fork else []
         self.process = context.Process(target=_work, args=(theirs, foreign, arrays), daemon=True)
         self.tasks: deque[Task[Any, Any]] = deque()
+        self._was_stopped = False
         with _main_module_that_is_there():
             self.process.start()
         theirs.close()
 
+    def is_stopped(self) -> bool:
+        """Tell whether a signal has stopped the process, now and when this was asked last.
+
+        Processes that a terminal or a queue stops and continues together do not do so at once.
+        """
+        was_stopped = self._was_stopped
+        if hasattr(os, "waitid"):
+            how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+            with suppress(ChildProcessError):
+                self._was_stopped = os.waitid(os.P_PID, self.process.pid, how) is not None
+        return was_stopped and self._was_stopped
+
     def lose(self) -> None:
-        """Give up a worker that died."""
+        """Give up a worker that died or was stopped."""
+        self.process.kill()
         self.pipe.close()
         while self.tasks:
             self.tasks.popleft().finish()
@@ -162,7 +178,8 @@ class Workers:
         """Take results until this task is over."""
         while not task.is_over:
             by_pipe = {each.pipe: each for each in self._alive if each.tasks}
-            for pipe in wait(list(by_pipe)):
+            ready = wait(list(by_pipe), LOOKS_EACH_S)
+            for pipe in ready:
                 worker = by_pipe[pipe]
                 try:
                     is_done, result = receive(worker.pipe)
@@ -170,6 +187,9 @@ class Workers:
                     self._lose(worker)
                     continue
                 worker.tasks.popleft().finish(*[result] if is_done else [])
+            if not ready:
+                for worker in [each for each in by_pipe.values() if each.is_stopped()]:
+                    self._lose(worker)
 
     def close(self) -> None:
         """End all workers, whatever they do."""
@@ -232,7 +252,10 @@ def _work(pipe: Connection, foreign: list[Connection], arrays: list[Any]) -> Non
         each.close()
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # Both sides may have much to send: tasks are taken in while a result waits to be.
-    threading.Thread(target=_take_in, args=(pipe, tasks), daemon=True).start()
+    try:
+        threading.Thread(target=_take_in, args=(pipe, tasks), daemon=True).start()
+    except RuntimeError:  # the system starts no more
+        raise SystemExit(NO_THREAD) from None
     with suppress(*GONE):
         while True:
             function, argument = tasks.get()

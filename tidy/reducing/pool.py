@@ -19,12 +19,20 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..readers.workers import GONE, Worker, best_method, receive, send, without_interrupts
+from ..readers.workers import (
+    GONE,
+    LOOKS_EACH_S,
+    NO_THREAD,
+    Worker,
+    best_method,
+    receive,
+    send,
+    without_interrupts,
+)
 
 _LONGEST = 300  # of what is said of an error
 _MOST_TRIES = 3
 _MOST_ON_WINDOWS = 60  # `wait` takes no more than 63 pipes there
-_LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +153,25 @@ class FilePool:
                 return
             watch([*under_way.values()])
             by_pipe: dict[Any, int] = {self._workers[each].pipe: each for each in under_way}
-            for pipe in wait(list(by_pipe), _LOOKS_EACH_S):
+            ready = wait(list(by_pipe), LOOKS_EACH_S)
+            for pipe in ready:
                 worker = by_pipe[pipe]
                 number = under_way.pop(worker)
                 try:
                     is_done, result = receive(self._workers[worker].pipe)
                 except (*GONE, pickle.UnpicklingError):
-                    is_done, result = True, LostCall(self._replace(worker))
+                    why = self._replace(worker)
+                    if why is None:
+                        left.appendleft((number, calls[number]))
+                        continue
+                    is_done, result = True, LostCall(why)
                 yield number, result if is_done else LostCall("what it gave cannot be sent")
+            if not ready:
+                for worker in [each for each in under_way if self._workers[each].is_stopped()]:
+                    number = under_way.pop(worker)
+                    left.appendleft((number, calls[number]))
+                    self._workers[worker].process.kill()
+                    self._replace(worker)
 
     def _hand_out(self, left: deque[tuple[int, FileCall]], under_way: dict[int, int]) -> None:
         """Give each idle worker a call, if there is one that no other worker is asked for."""
@@ -178,13 +197,19 @@ class FilePool:
             self._workers[self._next] = Worker(context, [*self._workers.values()], [])
         self._next += 1
 
-    def _replace(self, worker: int) -> str:
-        """Start another worker in place of one that died; gives what it died of, in words."""
+    def _replace(self, worker: int) -> str | None:
+        """Start another worker in place of one that died.
+
+        Returns:
+            What it died of, in words; None if it could do nothing, as another one could not.
+        """
         dead = self._workers.pop(worker)
         dead.pipe.close()
-        dead.process.join(_LOOKS_EACH_S)
+        dead.process.join(LOOKS_EACH_S)
         code = dead.process.exitcode
         dead.end()
+        if code == NO_THREAD:
+            return None
         with suppress(OSError):
             self._start()
         killed = f" by signal {-code}" if code is not None and code < 0 else ""
