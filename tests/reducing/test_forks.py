@@ -122,6 +122,20 @@ def test_reports_are_the_same(path: Path) -> None:
         assert one.code in (0, 1, 2)
 
 
+def test_forks_share_one_file_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of one whose trace would not be held beside those of others."""
+    monkeypatch.setattr("tidy.readers.text_size._MOST_NBYTES", 0)
+    started, start = list[Any](), forks.Workers
+
+    def workers(*given: Any) -> Any:
+        started.append(given)
+        return start(*given)
+
+    monkeypatch.setattr(forks, "Workers", workers)
+    assert tidy("report", EXAMPLE, "--jobs", "2") == tidy("report", EXAMPLE)
+    assert started == [(2, "fork")]
+
+
 def test_forks_run_the_rules_in_their_order(own_are_known: None) -> None:
     rules = [SaysWhere(), *(each() for each in load_builtin_patterns()[1:]), Crashes()]
     trace = read_trace(EXAMPLE)

@@ -19,7 +19,6 @@ from ..errors import TidyError, UsageError, reason_of
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
-from ..readers.text_size import is_few
 from ..report.changes import changes_text, compare
 from ..report.results import Results
 from ..trace import Trace, printable
@@ -146,9 +145,9 @@ def run_report(
 
 
 def _reduced(inputs: InputFiles, options: ReportOptions, project: Project) -> Reduced | None:
-    """Return what `read_reduced` does, without loading what it needs for one file of few."""
+    """Return what `read_reduced` does; of one file None, which all `inputs.jobs` share."""
     on_dask = options.dask or options.scheduler is not None
-    if len(inputs.files) == 1 and not on_dask and is_few([inputs.files[0][0]]):
+    if len(inputs.files) == 1 and not on_dask:
         return None
     from .reduced import read_reduced  # loads multiprocessing and tidy.jobs
 
