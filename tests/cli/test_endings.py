@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ..environment import ROOT, SOAK, environment
-from .command import EXAMPLES, arguments
+from .command import EXAMPLES, Result, arguments, tidy
 from .traces import clean, text
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
@@ -58,6 +58,26 @@ def test_a_full_disk_is_one_line(given: list[str]) -> None:
     assert code == 2
     assert problem.startswith("tidy: standard output: no space left")
     assert len(problem.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("tidy.commands.files.read_trace", f"{EXAMPLES[0]}: cannot be read: not enough memory"),
+        (
+            "tidy.commands.report.judge",
+            "not enough memory; give fewer traces at a time, or record fewer steps",
+        ),
+    ],
+)
+def test_too_little_memory_is_one_line(
+    where: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError("Unable to allocate 2.01 MiB for an array")
+
+    monkeypatch.setattr(where, fails)
+    assert tidy("report", EXAMPLES[0]) == Result(2, "", f"tidy: {said}\n")
 
 
 def test_a_working_folder_that_is_gone_is_named(tmp_path: Path) -> None:

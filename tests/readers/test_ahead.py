@@ -193,7 +193,7 @@ if __name__ == "__main__":
 @needs_proc
 @pytest.mark.parametrize(
     ("how", "code", "said"),
-    [*ENDINGS, ("raise MemoryError('enough')", 2, "tidy: internal error: MemoryError: enough")],
+    [*ENDINGS, ("raise KeyError('enough')", 2, "tidy: internal error: KeyError: 'enough'")],
 )
 def test_no_worker_outlives_the_command(tmp_path: Path, how: str, code: int, said: str) -> None:
     script, pids = tmp_path / "script.py", tmp_path / "pids"

@@ -82,6 +82,9 @@ class InputFiles:
                     is_foreign = not isinstance(error, UnreadableFile)
                     self.refuse(path, error.problem, is_foreign=is_foreign, name=error.path)
                     continue
+                except MemoryError:
+                    self.refuse(path, "cannot be read: not enough memory", is_foreign=False)
+                    continue
                 read.append((path, folder))
                 yield trace
         self.files = [*self._taken, *read]

@@ -14,16 +14,17 @@ def error_text(error: Exception) -> str | None:
     """Return what to say of an error that is the user's or the system's; None for one of
     our own.
     """
-    if type(error).__name__ == "NoArgsIsHelpError" and isinstance(error, click.ClickException):
-        return error.format_message()
     if isinstance(error, click.ClickException):
-        return f"tidy: {usage_line(error)}"
+        is_help = type(error).__name__ == "NoArgsIsHelpError"
+        return error.format_message() if is_help else f"tidy: {usage_line(error)}"
     if isinstance(error, TidyError):
         return f"tidy: {error}"
     if isinstance(error, OSError):
         if error.filename is None and _is_folder_gone():
             return "tidy: the working folder is no longer there; change to one that is"
         return f"tidy: {error.filename or 'standard output'}: {reason_of(error)}"
+    if isinstance(error, MemoryError):
+        return "tidy: not enough memory; give fewer traces at a time, or record fewer steps"
     return None
 
 
