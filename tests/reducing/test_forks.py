@@ -14,6 +14,7 @@ from tidy import Pattern
 from tidy.account import Accountant, make_accounts
 from tidy.finding import Checked, NotChecked
 from tidy.patterns.base import Match, Matches
+from tidy.patterns.evidence.time import host_idle
 from tidy.patterns.registry import load_builtin_patterns
 from tidy.patterns.runner import run_patterns
 from tidy.readers import read_trace
@@ -67,6 +68,17 @@ class StopsInForks(SaysWhere):
         return super().find(trace)
 
 
+class LacksMemoryInForks(SaysWhere):
+    """Crash in a fork alone."""
+
+    code = "ABC106"
+
+    def find(self, trace: Trace) -> Matches:
+        if os.getpid() != _OWN_PID:
+            raise MemoryError
+        return super().find(trace)
+
+
 class CannotBeSent(SaysWhere):
     """Say it in a text that pickle does not know."""
 
@@ -89,6 +101,7 @@ class Crashes(SaysWhere):
 
 
 _OWN_PID = os.getpid()
+_BAD = DiesInForks, StopsInForks, LacksMemoryInForks, CannotBeSent
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +114,7 @@ def _small_traces_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def own_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of this file are taken for tidy's own."""
-    own = SaysWhere, DiesInForks, StopsInForks, CannotBeSent, Crashes
+    own = SaysWhere, Crashes, *_BAD
     monkeypatch.setattr(forks, "load_builtin_patterns", lambda: (*load_builtin_patterns(), *own))
 
 
@@ -164,11 +177,26 @@ def test_a_fork_makes_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(each.window is trace.window for each in make_accounts(trace))
 
 
+def test_rules_that_ask_what_the_account_does_run_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking, ask = set[str](), host_idle.host_in_window
+
+    def asks(*given: Any) -> Any:
+        asking.add(code)
+        return ask(*given)
+
+    monkeypatch.setattr(host_idle, "host_in_window", asks)
+    for rule in load_builtin_patterns():
+        code = rule.code
+        for example in rule.examples:
+            run_patterns(example.trace(), [rule()])
+    assert asking == forks._WITH_THE_ACCOUNT
+
+
 def test_rules_of_others_run_where_the_command_does() -> None:
     assert _pid(run_in_forks(_one_event(), [SaysWhere()], 2)["ABC101"]) == os.getpid()
 
 
-@pytest.mark.parametrize("bad", [DiesInForks, StopsInForks, CannotBeSent])
+@pytest.mark.parametrize("bad", _BAD)
 def test_what_does_not_come_is_done_here(own_are_known: None, bad: type[Pattern]) -> None:
     rules = [bad(), *(each() for each in load_builtin_patterns()[1:])]
     outcomes = run_in_forks(_one_event(), rules, 2)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ..account import keep_accounts, make_accounts
-from ..finding import Outcome
+from ..finding import Crashed, Outcome
 from ..patterns.base import Pattern
 from ..patterns.registry import load_builtin_patterns
 from ..patterns.runner import run_patterns
@@ -108,7 +108,11 @@ def _taken(
 
 
 def _run_shares(_: None) -> _Results:
-    """Run shares until none is left, and pack what comes of them. It runs in a worker."""
+    """Run shares until none is left, and pack what comes of them. It runs in a worker.
+
+    A rule that crashes here is run again where the command is: it may have lacked memory, of which
+    several processes take more than one.
+    """
     trace, shares, numbers = _inherited[-1]
     outcomes: dict[str, Outcome] = {}
     accounts = None
@@ -117,6 +121,7 @@ def _run_shares(_: None) -> _Results:
         if at == 0:
             with suppress(Exception):  # which a report that has an account meets again
                 accounts = pickle.dumps(make_accounts(trace))
-        outcomes |= run_patterns(trace, shares[at])
+        told = run_patterns(trace, shares[at])
+        outcomes |= {code: each for code, each in told.items() if not isinstance(each, Crashed)}
     packed = (pack_outcomes({code: outcome}, trace) for code, outcome in outcomes.items())
     return _Results([each for each in packed if each is not None], accounts)
