@@ -84,10 +84,10 @@ def _scatter(self: Any, dim: int, index: Any, src: Any, add: Any) -> Any:
     if not index.size:
         return self.copy()
     if isinstance(src, np.ndarray):
-        fits = src.ndim == index.ndim or max(src.ndim, index.ndim) < 2
-        fits = fits and all(a <= b for a, b in zip(index.shape, src.shape, strict=False))
+        pair = [x.shape or (1,) for x in (index, src)]
+        fits = len(pair[0]) == len(pair[1]) and all(a <= b for a, b in zip(*pair, strict=True))
         check(fits, f"Expected index {index.shape} to be smaller than src {src.shape}", ValueError)
-        src = np.atleast_1d(src)[tuple([slice(0, s) for s in np.atleast_1d(index).shape])]
+        src = np.atleast_1d(src)[tuple([slice(0, s) for s in pair[0]])]
     else:
         src = filling(src, self.dtype)
     line = np.atleast_1d(self)

@@ -105,7 +105,7 @@ torch.randint(-1, 5, (2,), dtype=torch.uint8); torch.randint(0, 3, (2,), dtype=t
 torch.randint(3, 3, (0,)); x.char().random_(-129, 0); k.bool().random_(5)
 x.half().uniform_(0, 70000); x.uniform_(-3e38, 3e38); torch._foreach_pow([x.half()], 1e5)
 torch._foreach_pow([k], -1); x.half() ** 1e5; x ** 2**70; k.byte() ** -1
-torch.sub(x.char(), x.char(), alpha=-128)
+torch.sub(x.char(), x.char(), alpha=-128); v.scatter_add(0, torch.tensor([0, 0, 1]), v[0])
 # not tensors, and keywords
 torch.exp(1.0); torch.exp([1.0]); torch.sum([1, 2]); torch.mm(x, 2); torch.mm(x, [[1.0]])
 torch.add(x, 'a'); torch.cat(x); torch.cat([x, 1]); torch.stack([x, None]); torch.relu(None)
