@@ -61,9 +61,9 @@ def _zero(x: Any) -> Tensor:
 
 def check_exponent(number: Any, dtype: Any) -> None:
     """Refuse a number that a tensor of the dtype cannot be raised to."""
-    whole = dtype.kind in "iu"
-    check(not whole or number.__class__ is float or number >= 0, _NEGATIVE)
-    if number.__class__ is int or dtype.itemsize == 2:
+    whole, fraction = dtype.kind in "iu", number.__class__ is float
+    check(not whole or fraction or number >= 0, _NEGATIVE)
+    if not fraction or (dtype.itemsize == 2 and not whole):
         filling(number, dtype)
 
 

@@ -276,9 +276,8 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """Return a view of the memory from `storage_offset` on, or from where the tensor begins."""
     check(isinstance(input, Tensor), "argument 'input' must be Tensor", TypeError)
-    array, start = input.array, 0
-    if storage_offset is not None:
-        start = storage_offset - _place_in(memory_of(array, array.dtype), array)
+    root = memory_of(input.array, input.array.dtype)
+    start = 0 if storage_offset is None else storage_offset - _place_in(root, input.array)
     found: Tensor = aten.as_strided_at(input, sizes(size), sizes(stride), start)
     return found
 

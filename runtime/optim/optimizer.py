@@ -81,10 +81,7 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs).
-
-    `args` begins with the optimizer.
-    """
+    """Call `hook(optimizer, (optimizer, ...), kwargs)` before each step; it may return new ones."""
     return register(_all_pre_hooks, hook)
 
 

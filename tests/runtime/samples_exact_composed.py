@@ -68,7 +68,7 @@ x[:, 1:].as_strided((2, 2), (3, 1)), x[1].as_strided((2, 2), (2, 1), 1), v.expan
 x.clone()[:, 1:].as_strided((2,), (1,), 2).mul_(3), torch.as_strided([1.0], (1,), (1,))
 torch.linalg.matrix_norm(x * 0, 'nuc'), torch.linalg.svdvals(M * 0 + torch.eye(3)), torch.linalg.norm(x[:0], 2), torch.linalg.norm(x[:0], 2, keepdim=True)
 torch.normal(x, 1.0).shape, torch.normal(x, 0.0), torch.normal(0.0, 0.0, (2,), layout=torch.strided)
-torch.lerp(f, f * 2, z.detach() * 0.1), v.scatter_add(0, i[0] * 0, v[0]), put(k, 0, x[0]), k.clone().copy_(x), put(k, (slice(None), 1), v[:2]) * 1.0, put(f, 0, x.sum()), put(k, i, x[i].long())
+torch._foreach_pow([k.short(), k.short()], 1e5), torch._foreach_pow([k.short()], -0.5), torch.lerp(f, f * 2, z.detach() * 0.1), v.scatter_add(0, i[0] * 0, v[0]), put(k, 0, x[0]), k.clone().copy_(x), put(k, (slice(None), 1), v[:2]) * 1.0, put(f, 0, x.sum()), put(k, i, x[i].long())
 torch.linspace(0, 2j, 3), torch.linspace(1j, 2, 4, dtype=torch.complex128), torch.sub(k.char(), k.char(), alpha=128)
 2.5 / f.detach().half(), 70000 / f.detach().half(), 2 / (k + 9), 3.0 / f, 1 / x, 2 / c, 1j / x, True / x
 torch.arange(3.1, dtype=torch.uint8), torch.arange(0, -8.000001, -4.0, dtype=torch.int32), torch.arange(0, -8.000001, -4.0, dtype=torch.int64), torch.arange(2.1, -2.9, -1.0, dtype=torch.float16)
