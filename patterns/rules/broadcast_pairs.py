@@ -29,7 +29,7 @@ _TWO = frozenset({"2", "2."})
 _FLOATS = frozenset({"float", "double"})
 _HALVES = frozenset({"c10::Half", "c10::BFloat16"})
 _NUMBERS = re.compile(r"-?\d{1,3}")
-_MOST_KINDS = 60  # of dims of tensors between, a bit each
+_MOST_KINDS = 50  # of dims of tensors between, a bit each
 # What stays with a product: a part, and more if few rows meet many, if there are few elements, and
 # if few of them become one, so that the result is nearly as large. Measured with and without a
 # backward: on one thread of a CPU 0.01 to 0.55, on an H200 0.01 to 0.7 of products from a million
