@@ -141,8 +141,8 @@ class BroadcastPairs(Pattern):
         def first(each: _Pairs) -> Event:
             return each.first
 
-        def place(each: _Pairs) -> tuple[Location | None, Shape, bool]:
-            return each.first.location, each.dims, each.are_distances
+        def place(each: _Pairs) -> tuple[Location | None, Shape, Shape, bool]:
+            return each.first.location, each.dims, each.rows, each.are_distances
 
         for same in places.parts(_without_readers(trace, found), place, first):
             ops = np.unique(np.concatenate([each.ops for each in same]))

@@ -49,6 +49,7 @@ _DEVIATIONS = {
     ("pictures", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
     ("rows-summed-in-python", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
     ("a-branch-for-each-row", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",
+    ("rows-that-are-joined", "wrong", "TDY404"): "rows of a batch, which TDY106 names",
 }
 
 
