@@ -36,10 +36,10 @@ class BatchItemByItem(Pattern):
 
     What it does: It finds `torch.stack` of eight items or more, or `torch.cat` of items of one size
     along their first dimension, right after as many equal rounds of operators that only take an
-    item each: one slice or row of a tensor, along its first dimension,
-    at another place in each round; or a part of a numpy array. That has to happen in two steps, and
-    to take 5 % of the window in all while no device works. Arrays that may not be parts of a larger
-    one are info. Batches that a DataLoader makes are left to TDY101.
+    item each: one slice or row of a tensor, along its first dimension, at another place in each
+    round; or a part of a numpy array. That has to happen in two steps, and to take 5 % of the
+    window in all while no device works. Arrays that may not be parts of a larger one are info.
+    Batches that a DataLoader makes are left to TDY101.
     Why it costs: For each item there are two to six operators, or calls of numpy, which take far
     longer than to copy it.
     Example: `torch.stack([data[i : i + 64] for i in starts])`, recorded as

@@ -175,8 +175,10 @@ def _takes_gradients(trace: Trace, ops: Rows) -> bool:
     """Tell whether rounds compute gradients that no parameter collects, nor is changed by.
 
     A backward adds to the gradients of parameters, `torch.autograd.grad` returns its own. A step
-    by hand subtracts them after it.
+    by hand subtracts them after it. A file that is thinned out may lack what collects them.
     """
+    if trace.info.is_thinned:
+        return False
     nodes = np.flatnonzero(has_name(trace, f"{NODE}*")[trace.name_id[ops]])
     if not len(nodes) or holds(trace, ops[nodes], tree_rows(trace, _COLLECTS)).any():
         return False
