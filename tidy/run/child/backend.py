@@ -63,6 +63,7 @@ class Backend:
     _profiler: Any = None
     has_all_threads = has_moved = False
     _hook: Any = None  # the one that is called after optimizer steps
+    _module_call: Any = None  # the code that calls a module
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._patches, self._of_steps = Patches(), Patches()
@@ -114,6 +115,8 @@ class Backend:
 
     def _note_modules(self, modules: MadeModules) -> None:
         framework, home = self._modules()
+        # A script may empty `sys.modules` later.
+        self._module_call = getattr(home.Module.__call__, "__code__", None)
         modules.watch(framework, home.Module)
         notes = {"parameter": modules.parameter_given, "module": modules.submodule_given}
         for kind, note in notes.items():
@@ -165,10 +168,8 @@ class Backend:
 
     def is_in_module(self) -> bool:
         """Tell whether a call of a module is under way on this thread."""
-        _, home = self._modules()
-        call = getattr(home.Module.__call__, "__code__", None)
         frame: FrameType | None = getframe(1)
-        while frame is not None and frame.f_code is not call:
+        while frame is not None and frame.f_code is not self._module_call:
             frame = frame.f_back
         return frame is not None
 
