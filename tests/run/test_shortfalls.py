@@ -168,6 +168,12 @@ def test_a_script_that_becomes_another_program(tmp_path: Path) -> None:
     assert "which is not recorded: give tidy run that program" in ended.err
 
 
+def test_a_launcher_without_ranks(tmp_path: Path) -> None:
+    ended = tidy_run(write_script(tmp_path, "pass", "torchrun.py"), cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.endswith("used neither torch nor tidy.runtime: nothing to report\n")
+
+
 def _starting(folder: Path, imported: str, seconds: float, then: str = "") -> Path:
     """A script that starts a process which computes for so long."""
     spends = f"import time\nwhile time.process_time() < {seconds}: pass"

@@ -158,7 +158,7 @@ def _why_unused(options: RunOptions, status: int, children_ms: str | None) -> st
         return f"{what}; {of_children}"
     if status:
         return f"{options.shown} ended before it used torch or tidy.runtime: nothing to report"
-    if children_ms is None:
+    if children_ms is None and not options.is_launcher:  # a launcher leaves no note
         return (
             f"{what}; it left by os._exit, or became another program (os.exec...), which is not"
             " recorded: give tidy run that program"
