@@ -28,8 +28,9 @@ R = TypeVar("R")
 
 GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
 LOOKS_EACH_S = 0.5  # at the workers, while nothing comes
+# The exit code of a worker that did nothing, for want of a thread: EX_TEMPFAIL of <sysexits.h>.
+NO_THREAD = 75
 _PATIENCE_S = 2.0
-NO_THREAD = 3  # the exit code of a worker that did nothing, for want of a thread
 
 # In a worker: what it shares with the process that started it, there `Workers.memory`.
 memory_of_worker: list[memoryview] = []
