@@ -1,4 +1,4 @@
-"""What TDY601 says to write: an argument that the optimizer has."""
+"""What TDY601 says to write: an argument that the optimizer has, or to group what it updates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import tidy
 from tidy.finding import Severity
-from tidy.patterns.examples import FRAME, steps, under
+from tidy.patterns.examples import FRAME, launch, on_gpu, steps, under
 from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
@@ -104,3 +104,45 @@ def test_the_rest_of_an_optimizer_before_the_steps_does_not_count(read_events: R
         written += [op("aten::add_", 100 * step + 52 + 5 * each, 4) for each in range(5)]
     (finding,) = tidy.check(read_events(written), select=["TDY601"]).findings
     assert finding.count == 3
+
+
+def _own(name: str, inside: str, around: str = "lion.py(9): step") -> str:
+    return under(f"{FRAME} > Optimizer.step#{name}.step > {around}", inside)
+
+
+_ROUND = "aten::mul\naten::add_\naten::sign_\n"
+_LINES = "".join(f"aten::add_ @lion.py({line}): step\n" for line in (14, 12, 14, 13))
+
+
+@pytest.mark.parametrize("name", ["Lion", "Adam"])
+def test_a_class_of_the_users_is_named_where_it_loops(name: str) -> None:
+    """Its name may be one of PyTorch's, of which it does not have the arguments."""
+    trace = parse_outline(on_gpu(steps(_own(name, launch("aten::sub_", "k") + _LINES * 10))))
+    (finding,) = tidy.check(trace, select=["TDY601"], savings="off").findings
+    assert finding.message == f"{name} updates one tensor at a time"
+    assert (str(finding.location), finding.count) == ("lion.py:12", 3)
+    assert finding.fix.startswith("group the updates: torch._foreach_")
+
+
+def test_rounds_that_read_a_value_are_found() -> None:
+    read = under("aten::item", "aten::_local_scalar_dense")
+    (fix,) = _fixes(_own("Lamb", (_ROUND + read) * 10))
+    assert "item" not in fix
+
+
+@pytest.mark.parametrize("count", [9, 10])
+def test_fewer_than_ten_updates_are_left_alone(count: int) -> None:
+    assert len(_fixes(_own("Lion", _ROUND * count))) == (count == 10)
+
+
+@pytest.mark.parametrize("products", [0, 2, 3, 30])
+def test_matrix_products_are_the_work_itself(products: int) -> None:
+    found = _fixes(_own("Muon", _ROUND * 10 + "aten::mm\n" * products))
+    assert bool(found) == (products < 3)
+
+
+def test_a_hook_of_the_users_does_not_make_a_librarys_optimizer_theirs() -> None:
+    """It averages the parameters after each step; timm updates them by more operators."""
+    hook = under("train.py(3): average", "aten::lerp_\n" * 10)
+    step = under("timm/optim/lamb.py(9): step", _ROUND * 10)
+    assert _fixes(under(f"{FRAME} > Optimizer.step#Lamb.step", step, hook)) == []

@@ -44,6 +44,7 @@ def test_frames(name: str, expected: Location | None) -> None:
         ("C:/Users/me/train.py", True),
         ("profile.py", True),
         ("torch/nn/functional.py", False),
+        ("bitsandbytes/optim/optimizer.py", False),
         ("/opt/conda/lib/python3.11/site-packages/mypkg/fit.py", False),
         ("/usr/lib/python3.10/queue.py", False),
         ("C:/Python311/lib/site-packages/numpy/core.py", False),

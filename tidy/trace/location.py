@@ -19,10 +19,11 @@ _INSTALLED = re.compile(r"(^|/)(site-packages|dist-packages)/|(^|/)lib/python\d[
 # told from the user's own, since Kineto cuts every path at its entry of sys.path.
 _LIBRARIES = frozenset(
     """
-    accelerate apex colossalai composer datasets deepspeed einops fairscale flash_attn functorch
-    huggingface_hub hydra ignite lightning lightning_fabric numpy pandas peft PIL pytorch_lightning
-    sklearn tidy timm tokenizers torch torchaudio torchdata torchtext torchvision tqdm transformers
-    triton xformers
+    accelerate adabelief_pytorch apex bitsandbytes colossalai composer dadaptation datasets
+    deepspeed einops fairscale flash_attn functorch heavyball huggingface_hub hydra ignite
+    lightning lightning_fabric lion_pytorch numpy pandas peft PIL prodigyopt pytorch_lightning
+    pytorch_optimizer schedulefree sklearn tidy timm tokenizers torch torch_optimizer torchaudio
+    torchdata torchtext torchvision tqdm transformers triton xformers
     """.split()
 )
 
