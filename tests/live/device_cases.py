@@ -104,58 +104,6 @@ def _single(kind: str, options: str, instead: str) -> DeviceCase:
     return DeviceCase(Case(name, "TDY601", text, (("foreach=False", instead),)))
 
 
-# An optimizer of the script's own. It takes lists of parameters and of what it keeps of them.
-_OWN = """\
-import torch
-from torch import nn
-
-class Lion(torch.optim.Optimizer):
-    def __init__(self, params, lr):
-        super().__init__(params, dict(lr=lr))
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            params = [each for each in group["params"] if each.grad is not None]
-            for each in params:
-                if not self.state[each]:
-                    self.state[each]["mean"] = torch.zeros_like(each)
-            means = [self.state[each]["mean"] for each in params]
-            self.update(params, [each.grad for each in params], means, group["lr"])
-
-    def update(self, params, grads, means, lr):
-{update}
-
-torch.manual_seed(0)
-model = nn.Sequential(*(nn.Linear(32, 32) for _ in range(8))).to("cuda")
-optimizer = Lion(model.parameters(), lr=1e-4)
-{before}
-inputs = torch.randn(64, 32, device="cuda")
-for step in range(6):
-    optimizer.zero_grad()
-    model(inputs).square().mean().backward()
-    optimizer.step()
-"""
-ONE_BY_ONE = """\
-        for param, grad, mean in zip(params, grads, means):
-            update = mean.mul(0.9).add_(grad, alpha=0.1)  #!
-            param.add_(update.sign_(), alpha=-lr)
-            mean.lerp_(grad, 0.01)
-"""
-GROUPED = """\
-        updates = torch._foreach_mul(means, 0.9)
-        torch._foreach_add_(updates, grads, alpha=0.1)
-        torch._foreach_sign_(updates)
-        torch._foreach_add_(params, updates, alpha=-lr)
-        torch._foreach_lerp_(means, grads, 0.01)
-"""
-
-
-def own_optimizer(update: str, before: str = "") -> str:
-    """`update` is the body of its method, `before` what follows its making."""
-    return _OWN.format(update=update, before=before)
-
-
 def _unfused(kind: str, options: str = "") -> DeviceCase:
     optimizer = f"{kind}(model.parameters(), lr=0.01{options}, foreach=True)"
     text = train(optimizer=optimizer, update="optimizer.step()  #!")
@@ -363,7 +311,6 @@ CASES = [
     _single("AdamW", "", "foreach=True"),
     _single("RMSprop", "", "foreach=True"),
     _single("Adagrad", "", "fused=True"),
-    DeviceCase(Case("own", "TDY601", own_optimizer(ONE_BY_ONE), ((ONE_BY_ONE, GROUPED),))),
     _unfused("SGD", ", momentum=0.9"),
     _unfused("Adam"),
     _unfused("AdamW", ", amsgrad=True"),

@@ -1,6 +1,6 @@
 """Scripts on a modelled device that look like a mistake and are none; see look_alikes.py."""
 
-from .device_cases import ONE_BY_ONE, own_optimizer, train
+from .device_cases import train
 from .look_alikes import LookAlike
 
 _SIZE = 64  # of batches: what is done to them matters here, not how long it takes
@@ -373,41 +373,4 @@ _MEMORY = [
     _holds("TDY805", "memory-to-spare", {"[memory]": 20}, keep="(batch * weight).sum().backward()"),
 ]
 
-# Newton-Schulz iterations of each gradient, as Muon has them.
-_ORTHOGONAL = """\
-        for param, grad, mean in zip(params, grads, means):
-            mean.lerp_(grad, 0.1)
-            update = mean if mean.ndim == 2 else mean[None]
-            for _ in range(5):
-                update = update.mul(1.5).sub_(update @ update.T @ update, alpha=0.5)
-            param.add_(update.view_as(param), alpha=-lr)
-"""
-_FEW = "optimizer = Lion(model[0].parameters(), lr=1e-4)"
-_WRAPS = """
-class Halves(torch.optim.Optimizer):
-    def __init__(self, inner):
-        super().__init__(inner.param_groups, {})
-        self.inner = inner
-
-    @torch.no_grad()
-    def step(self):
-        before = [each.clone() for each in model.parameters()]
-        self.inner.step()
-        for old, new in zip(before, model.parameters()):
-            new.lerp_(old, 0.5)
-
-optimizer = Halves(Lion(model[0].parameters(), lr=1e-4))
-"""
-
-
-def _own(name: str, sees: dict[str, int], update: str = ONE_BY_ONE, before: str = "") -> LookAlike:
-    return LookAlike("TDY601", name, own_optimizer(update, before), sees, "a100")
-
-
-_OPTIMIZERS = [
-    _own("products", {"Optimizer.step#Lion.step": 6, "aten::add_": 90}, _ORTHOGONAL),
-    _own("few-parameters", {"Optimizer.step#Lion.step": 6, "aten::lerp_": 12}, before=_FEW),
-    _own("wraps-another", {"Optimizer.step#Halves.step": 6, "aten::lerp_": 90}, before=_WRAPS),
-]
-
-DEVICE_LOOK_ALIKES: list[LookAlike] = [*_UPLOADS, *_COMPUTES, *_MEMORY, *_OPTIMIZERS]
+DEVICE_LOOK_ALIKES: list[LookAlike] = [*_UPLOADS, *_COMPUTES, *_MEMORY]

@@ -22,6 +22,7 @@ from .any_machine import on_any_machine
 from .cases import Case
 from .compute_cases import COMPUTE_CASES
 from .device_cases import CASES, DeviceCase
+from .optimizer_cases import OPTIMIZER_CASES
 from .parallel_cases import PARALLEL_CASES
 from .scripts import recorded_in_steps
 
@@ -36,7 +37,7 @@ def _params() -> Iterator[Any]:
     plain suite; all for `make soak`.
     """
     seen = set[str]()
-    for each in (*CASES, *COMPUTE_CASES, *PARALLEL_CASES):
+    for each in (*CASES, *COMPUTE_CASES, *OPTIMIZER_CASES, *PARALLEL_CASES):
         if each.case.code in seen and each.name not in _FOUND_OTHERWISE and not SOAK:
             continue
         is_slow = each.case.code not in _QUICK

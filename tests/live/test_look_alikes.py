@@ -23,6 +23,7 @@ from .evaluation_cases import EVALUATION_LOOK_ALIKES
 from .gradient_cases import GRADIENT_LOOK_ALIKES
 from .input_cases import INPUT_LOOK_ALIKES, THREAD_LOOK_ALIKES
 from .look_alikes import LOOK_ALIKES, LookAlike
+from .optimizer_cases import OPTIMIZER_LOOK_ALIKES
 from .parallel_look_alikes import PARALLEL_LOOK_ALIKES
 from .pytorch_look_alikes import PYTORCH_LOOK_ALIKES
 from .scripts import recorded_by_pytorch, recorded_in_steps
@@ -31,7 +32,7 @@ from .test_several_devices import RECORDED_LOOK_ALIKES
 _ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
 _ON_THE_RUNTIME = (
     *(*CHECKPOINT_LOOK_ALIKES, *CLEARED_LOOK_ALIKES, *EVALUATION_LOOK_ALIKES, *THREAD_LOOK_ALIKES),
-    *(*DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES),
+    *(*DEVICE_LOOK_ALIKES, *OPTIMIZER_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES),
 )
 # The last have a test of their own, which records them with `tidy run`.
 _ALL = (*_ON_A_CPU, *_ON_THE_RUNTIME, *PYTORCH_LOOK_ALIKES, *CALL_LOOK_ALIKES)
