@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidy.trace import Event, Location, Rows, Trace
+from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.kept import kept
 from tidy.trace.lost import capturing
 
@@ -59,6 +60,9 @@ def updating_one_by_one(trace: Trace, fewest_updates: int) -> list[OwnOptimizer]
     Args:
         fewest_updates: how often one place has to call one operator in a step.
     """
+    if Capability.STACKS not in trace.capabilities:
+        return []
+    is_update = has_name(trace, *_UPDATES)
     found: dict[str, list[Event]] = {}
     places: dict[str, Counter[Location]] = {}
     left_out = trace.time_of(trace.rows_named(_OF_PYTORCH)) | capturing(trace)
@@ -67,7 +71,7 @@ def updating_one_by_one(trace: Trace, fewest_updates: int) -> list[OwnOptimizer]
             continue
         if not _is_elementwise(step, fewest_updates):
             continue
-        calls = _calls_by_place(step, fewest_updates)
+        calls = _calls_by_place(step, is_update, fewest_updates)
         match = _ANY_STEP.fullmatch(step.name)
         if calls and match:
             found.setdefault(match[1], []).append(step)
@@ -87,15 +91,20 @@ def _is_elementwise(step: Event, fewest_updates: int) -> bool:
     )
 
 
-def _calls_by_place(step: Event, fewest_updates: int) -> Counter[Location]:
+def _calls_by_place(
+    step: Event, is_update: NDArray[np.bool_], fewest_updates: int
+) -> Counter[Location]:
     """Count the updates by the place in the user's source that calls them.
+
+    Args:
+        is_update: by the id of a name.
 
     Returns:
         Places that call one operator so often; none if a library calls half of the updates.
     """
     trace = step.trace
     rows = rows_in(step)
-    rows = rows[has_name(trace, *_UPDATES)[trace.name_id[rows]]]
+    rows = rows[is_update[trace.name_id[rows]]]
     called = ops_in_no_op(trace, int(trace.track_id[step.row]))
     at = np.searchsorted(called, rows)
     ops = rows[np.append(called, -1)[at] == rows]
