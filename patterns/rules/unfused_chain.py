@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace, number_text
+from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace, number_text
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.python import loops, places
@@ -71,9 +72,10 @@ class UnfusedChain(DevicePattern):
 
     What it does: It finds three or more elementwise operators that follow each other over tensors
     of the same dims, of 65,536 elements or more, with nothing between them but what works on a part
-    of them (means, roots, joins), and counts their bytes. Operators of an optimizer, in compiled
-    regions, and in place on what may be other tensors are left alone; so are rounds of one or two,
-    such as updates of one parameter after the other, and what takes less than 1 % of the time.
+    of them (means, roots, joins), and counts their bytes. A chain over several lines is shown at
+    the one that moves most of them. Operators of an optimizer, in compiled regions, and in place on
+    what may be other tensors are left alone; so are rounds of one or two, such as updates of one
+    parameter after the other, and what takes less than 1 % of the time.
     Why it costs: Each of them reads its inputs from memory and writes its result there. One kernel
     reads the first input and writes the last result. Each is launched, too.
     Example: `0.5 * x * (1 + torch.tanh(0.8 * (x + 0.045 * x**3)))`, recorded as
@@ -115,14 +117,14 @@ class UnfusedChain(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        def first(chain: _Chain) -> Event:
-            return trace.event(chain.ops[0])
-
-        found = _chains(trace, self.fewest_elements, self.fewest_ops)
-        for part in places.parts(found, lambda each: (first(each).location, each.names), first):
+        found = _placed(trace, _chains(trace, self.fewest_elements, self.fewest_ops))
+        for placed in places.parts(
+            found, lambda each: (each.op.location, each.chain.names), attrgetter("op")
+        ):
+            part = [each.chain for each in placed]
             rows = [row for chain in part for row in chain.kernels]
             little = timing.part_of_window(trace, trace.time_of(rows)) < self.worth_a_word
-            above = first(part[0]).ancestors()
+            above = trace.event(part[0].ops[0]).ancestors()
             if little or any(_COMPILED.search(each.name) for each in above):
                 continue
             now = sum(chain.nbytes for chain in part)
@@ -136,7 +138,8 @@ class UnfusedChain(DevicePattern):
                 left=(0.0, min(_OPS_OF_A_CALL / (len(part[0].names) - 1), 1.0)),
                 work_left=(best, (1 + best) / 2),
             )
-            yield Match(list(map(first, part)), _message(part[0], now, needed), rows, edit)
+            ops = [each.op for each in placed]
+            yield Match(ops, _message(part[0], now, needed), rows, edit)
 
 
 def _host_of_the_rest(trace: Trace, chains: Sequence[_Chain]) -> dict[int, Intervals]:
@@ -164,7 +167,7 @@ class _Chain(NamedTuple):
         kernels: their kernels' rows.
         names: of the operators, without `aten::`.
         dims: of the tensors.
-        nbytes: what they read and write.
+        nbytes_of_ops: what each reads and writes, 0 where that is not known.
         fused_nbytes: what one kernel would: what comes from elsewhere, and the result.
     """
 
@@ -172,8 +175,44 @@ class _Chain(NamedTuple):
     kernels: tuple[int, ...]
     names: tuple[str, ...]
     dims: tuple[int, ...]
-    nbytes: int
+    nbytes_of_ops: tuple[int, ...]
     fused_nbytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Return what all of them read and write."""
+        return sum(self.nbytes_of_ops)
+
+
+class _Placed(NamedTuple):
+    """A chain, and that of its operators whose line is shown."""
+
+    op: Event
+    chain: _Chain
+
+
+def _placed(trace: Trace, chains: Iterable[_Chain]) -> Iterator[_Placed]:
+    """Place each chain at the line that moves most of its bytes; of equal ones, of most operators.
+
+    Bytes are the same in each recording, where times of like operators are not. Chains of the same
+    operators at the same lines are at one place.
+    """
+
+    def lines(chain: _Chain) -> tuple[tuple[str, ...], tuple[Location | None, ...]]:
+        return chain.names, tuple(map(trace.location, chain.ops))
+
+    for same in places.grouped(chains, lines):
+        locations = lines(same[0])[1]
+        weights = dict[Location, tuple[int, int]]()
+        for location, *nbytes in zip(
+            locations, *(each.nbytes_of_ops for each in same), strict=True
+        ):
+            if location is not None:
+                before, count = weights.get(location, (0, 0))
+                weights[location] = before + sum(nbytes), count + 1
+        place = max(weights, key=weights.__getitem__, default=None)
+        at = locations.index(place)
+        yield from (_Placed(trace.event(each.ops[at]), each) for each in same)
 
 
 def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Chain]:
@@ -218,7 +257,7 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
                 tuple(rows),
                 each.names,
                 each.dims,
-                each.nbytes,
+                each.nbytes_of_ops,
                 each.fused_nbytes,
             )
 
@@ -268,7 +307,7 @@ class _ChainOfCalls(NamedTuple):
     last: int
     names: tuple[str, ...]
     dims: tuple[int, ...]
-    nbytes: int
+    nbytes_of_ops: tuple[int, ...]
     fused_nbytes: int
 
 
@@ -291,10 +330,12 @@ def _parts(
             if sizes[part].count(whole) < fewest_ops:
                 continue
             own = slice(first + start, first + part.stop)
-            known = [move for call in calls[own] if (move := moves.get(call)) is not None]
+            each_move = list(map(moves.get, calls[own]))
+            known = [move for move in each_move if move is not None]
             short = tuple(name.removeprefix("aten::") for name in names[part])
-            nbytes = sum(move.nbytes for move in known), _fused_nbytes(known)
-            yield _ChainOfCalls(own.start, own.stop, short, known[0].dims, *nbytes)
+            nbytes = tuple(0 if move is None else move.nbytes for move in each_move)
+            dims, fused = known[0].dims, _fused_nbytes(known)
+            yield _ChainOfCalls(own.start, own.stop, short, dims, nbytes, fused)
 
 
 def _period(names: Sequence[str]) -> int:

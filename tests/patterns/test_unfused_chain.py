@@ -52,6 +52,50 @@ def test_one_kernel_takes_one_launch(ops: int, least_us: int, most_us: int) -> N
     assert finding.saving.high_ns == pytest.approx(most_us * 1000, rel=0.1)
 
 
+def _line(number: int, *calls: str) -> str:
+    """Operators that a line of a function calls, each with its kernel."""
+    return under(f"model.py({number}): forward", *(_op(call, 1) for call in calls))
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        (((27, "mul"), (31, "mul", "tanh", "exp", "neg"), (32, "add")), 31),
+        (((27, "exp", "neg"), (31, "mul", "mul", "mul"), (32, "exp", "neg")), 31),
+        (((27, "mul", "mul"), (31, "exp", "neg", "exp")), 31),
+        (((27, "exp", "neg"), (31, "neg", "exp")), 27),
+        (((27, "exp", "neg"), (31, "neg"), (27, "exp")), 27),
+    ],
+    ids=["most bytes", "larger", "as many bytes of more operators", "equal", "in two parts"],
+)
+def test_a_chain_is_placed_where_most_of_it_is(
+    lines: tuple[tuple[int | str, ...], ...], line: int
+) -> None:
+    """A product reads two tensors and writes one; other operators read one and write one."""
+    inputs = {"mul": f"{_T}, {_T}", "add": f"{_T}, {_T}"}
+    parts = (
+        _line(int(number), *(f"{op} | {inputs.get(str(op), _T)}" for op in ops))
+        for number, *ops in lines
+    )
+    (finding,) = tidy.check(parse_outline(on_gpu(steps(*parts))), select=["TDY403"]).findings
+    assert str(finding.location) == f"model.py:{line}"
+    assert {str(each.location) for each in finding.events} == {f"model.py:{line}"}
+    assert finding.count == 3
+
+
+def test_chains_of_one_function_after_different_lines_are_one_finding() -> None:
+    """Where an addition goes before is another line each time, and not most of the chain."""
+    norm = _line(31, *(f"{name} | {_T}" for name in ("exp", "tanh", "neg", "sin")))
+    product = under("model.py(8): call", _op("mm | float[64, 64], float[64, 64]", 1))
+    added = [_line(number, f"add | {_T}, {_T}") for number in (48, 50)]
+    trace = parse_outline(on_gpu(steps(added[0], norm, product, added[1], norm, product)))
+    (finding,) = tidy.check(trace, select=["TDY403"]).findings
+    assert str(finding.location) == "model.py:31"
+    assert finding.count == 6
+    assert finding.edit is not None
+    assert len(finding.edit.work) == 30
+
+
 @pytest.mark.parametrize("path", [*TRACES, *_PAIRS], ids=lambda path: path.name)
 def test_no_chain_moves_more_than_the_device_can(path: Path) -> None:
     trace = load(path)
