@@ -53,6 +53,9 @@ _WITH_BACKWARD = 3.5
 # Of the time that rates allow a fused kernel takes so many times more, at best and at worst.
 _TIMES = 1.7, 5.0
 _AT_WORST, _UNKNOWN = 0.3, (0.15, 0.5)
+# The host takes as long for a fused one as for so many operators that launch kernels, at best and
+# at worst, in the forward and as many in the backward (H200, PyTorch 2.11, with a mask: 3).
+_OPS_OF_A_CALL = 3, 6
 _FUSED = "scaled_dot_product"
 _CALL = "aten::scaled_dot_product_attention"
 _WHOLE = 8  # columns of a head in half precision, for Tensor Cores
@@ -244,7 +247,10 @@ def _message(attention: _Attention, backward: bool) -> str:
 
 
 def _fused(trace: Trace, found: Sequence[_Attention], rows: Rows, backward: bool) -> Edit:
-    """A kernel that reads queries, keys and values, and takes what rates make of its products."""
+    """Return the run with one kernel, which reads queries, keys and values, for each attention.
+
+    It takes what the device's rates make of the products; the host launches fewer operators.
+    """
     device = trace.devices[int(trace.device[rows[0]])]
     rates, left = rates_of(device.name), _UNKNOWN
     path = path_of(found[0].dtype, True, device)
@@ -255,7 +261,14 @@ def _fused(trace: Trace, found: Sequence[_Attention], rows: Rows, backward: bool
         part = needed_s * 1e9 / max(int(trace.duration_ns[rows].sum()), 1)
         best = min(_TIMES[0] * part, 1.0)
         left = best, min(max(_TIMES[1] * part, _AT_WORST, best), 1.0)
-    return Edit("attention in one kernel", work=rows, left=left)
+    ops = np.unique(trace.launching_ops(rows))
+    ops = ops[ops >= 0]  # graphs launch kernels without operators
+    calls = len(found) * (2 if backward else 1)
+    fewest, most = (min(each * calls / max(len(ops), 1), 1.0) for each in _OPS_OF_A_CALL)
+    host = edits.host_time(trace, ops) if fewest < 1 else {}
+    return Edit(
+        "attention in one kernel", host=host, work=rows, left=(fewest, most), work_left=left
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,14 +369,15 @@ def _work_of(trace: Trace, found: list[_Attention]) -> tuple[Rows, Rows, NDArray
     starts = np.concatenate([firsts, links[inside, 0]])
     ends = np.concatenate([lasts, trace.subtree_end[links[inside, 0]]])
     which = np.concatenate([np.arange(len(found)), at[inside]])
+    in_backward = np.arange(len(which)) >= len(found)
     order = np.argsort(starts, kind="stable")
-    starts, ends, which = starts[order], ends[order], which[order]
+    starts, ends, which, in_backward = starts[order], ends[order], which[order], in_backward[order]
     outer = ends > np.append(-1, np.maximum.accumulate(ends)[:-1])
-    starts, ends, which = starts[outer], ends[outer], which[outer]
+    starts, ends, which, in_backward = starts[outer], ends[outer], which[outer], in_backward[outer]
     rows = trace.device_rows
     ops = trace.launching_ops(rows)
     at = np.searchsorted(starts, ops, side="right") - 1
     mine = (ops >= 0) & (at >= 0) & (ops < ends[at])
     mine &= ~np.isin(ops, trace.rows_named(*_OTHERS))
     at = at[mine]
-    return rows[mine], which[at], starts[at] >= lasts[which[at]]
+    return rows[mine], which[at], in_backward[at]
