@@ -85,8 +85,8 @@ def queued_before(
     times = work.times_ns[left][pairs]
     given = there.times_ns[their_pairs] + given_ns - light.steps[before][1]
     # A device that is behind by less as that light step begins is done with all this by then.
-    begun = theirs.within(first).times_ns[:1] + given_ns - light.steps[first][0]
-    given -= max(int(given.max(initial=given_ns)) - int(begun.min(initial=np.iinfo(np.int64).max)), 0)
+    for begun in theirs.within(first).times_ns[:1] + given_ns - light.steps[first][0]:
+        given -= max(int(given.max(initial=given_ns)) - int(begun), 0)
     still = np.flatnonzero((times >= recorded_ns) | (given >= given_ns))
     begin = max(int(still[0]) - 1, 0) if len(still) else len(times)
     times, given = times[begin:], given[begin:]
