@@ -144,14 +144,16 @@ class SingleTensorOptimizer(Pattern):
             yield replace(match, cost=cost, fix_place=made, at_most=most)
 
     def _by_hand(self, trace: Trace, own: OwnOptimizer) -> Match:
-        """Return the match of an optimizer that the script has itself; it takes no argument."""
-        severity = self.severity_of(own.steps[0])
-        has_closures = len(closures(trace)) > 0
+        """Return the match of an optimizer that the script has itself."""
+        rows = rows_of(own.steps)
+        # Parameters may be on the CPU beside a GPU that computes their gradients.
+        on_device = len(trace.device_rows_under_any(rows)) > 0
+        severity = Severity.WARNING if on_device else Severity.INFO
         return Match(
             own.steps,
             f"{own.name} updates one tensor at a time",
-            trace.time_of(rows_of(own.steps)) - closures(trace) if has_closures else None,
-            ... if trace.devices_used else None,
+            trace.time_of(rows) - closures(trace) if len(closures(trace)) else None,
+            ... if on_device else None,
             severity,
             at_most=severity,
             location=own.location,

@@ -146,3 +146,14 @@ def test_a_hook_of_the_users_does_not_make_a_librarys_optimizer_theirs() -> None
     hook = under("train.py(3): average", "aten::lerp_\n" * 10)
     step = under("timm/optim/lamb.py(9): step", _ROUND * 10)
     assert _fixes(under(f"{FRAME} > Optimizer.step#Lamb.step", step, hook)) == []
+
+
+@pytest.mark.parametrize("on_gpu_too", [False, True])
+def test_parameters_on_the_cpu_are_no_warning_beside_a_gpu(on_gpu_too: bool) -> None:
+    """There an op for all parameters calls the same loops."""
+    update = launch("aten::sub_", "k") if on_gpu_too else "aten::sub_"
+    step = _own("Lion", f"{update}\n" + _ROUND * 10)
+    trace = parse_outline(on_gpu(steps(launch("aten::mm", "gemm 90us"), step, lasts_us=None)))
+    (finding,) = tidy.check(trace, select=["TDY601"], savings="off").findings
+    assert (finding.severity == Severity.WARNING) is on_gpu_too
+    assert (finding.correction.edit is not None) is on_gpu_too
