@@ -373,4 +373,16 @@ _MEMORY = [
     _holds("TDY805", "memory-to-spare", {"[memory]": 20}, keep="(batch * weight).sum().backward()"),
 ]
 
-DEVICE_LOOK_ALIKES: list[LookAlike] = [*_UPLOADS, *_COMPUTES, *_MEMORY]
+_THERE_AND_BACK = "there = torch.fft.irfft(torch.fft.rfft(inputs, n={n}), n={n})"
+_FFT_KERNELS = {"aten::fft_rfft": 6, "*regular_fft*": 12}
+_FFTS = [
+    _like("TDY417", name, _FFT_KERNELS, "from torch import record_function", after=after)
+    for name, after in {
+        "padded-to-factors-of-2-and-5": _THERE_AND_BACK.format(n=1000),
+        "a-factor-of-101-is-direct": _THERE_AND_BACK.format(n=202),
+        "a-range-has-the-name": "with record_function('bluestein'): "
+        + _THERE_AND_BACK.format(n=1024),
+    }.items()
+]
+
+DEVICE_LOOK_ALIKES: list[LookAlike] = [*_UPLOADS, *_COMPUTES, *_FFTS, *_MEMORY]

@@ -63,6 +63,7 @@ _RELEASED = {
     "TDY414": "number-by-number",
     "TDY415": "one-hot-product",
     "TDY416": "broadcast-pairs",
+    "TDY417": "prime-length-fft",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",
