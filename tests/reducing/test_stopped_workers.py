@@ -15,12 +15,16 @@ from tidy.readers.workers import Workers
 from tidy.reducing.pool import FileCall, FilePool
 
 from ..endings import wait_until_over
+from ..environment import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is stopped")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_another_worker_takes_the_file_of_a_stopped_one(tmp_path: Path, method: str) -> None:
+def test_another_worker_takes_the_file_of_a_stopped_one(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)  # where a new Python finds what it is to call
     with FilePool(2, method) as workers:
         calls = [FileCall(each, _stop_once, (tmp_path / "stopped",)) for each in "12"]
         pids = [pid for _, pid in workers.run(calls, lambda _: None)]
