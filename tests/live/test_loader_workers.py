@@ -184,8 +184,12 @@ def test_workers_of_pytorch_that_are_started_anew(method: str, tmp_path: Path) -
 
 
 _EPOCHS = """\
+import time
 import torch
 from torch.utils.data import DataLoader
+
+def opened(worker):
+    time.sleep(0.05)  # as a worker does that opens its files
 
 def train():
     weight = torch.ones(4, 4, requires_grad=True)
@@ -200,7 +204,7 @@ def train():
 if __name__ == "__main__":
     train()
 """
-_LOADER = "DataLoader(torch.ones(12, 4), batch_size=4, num_workers=2"
+_LOADER = "DataLoader(torch.ones(12, 4), batch_size=4, num_workers=2, worker_init_fn=opened"
 
 
 @pytest.mark.parametrize("way", [_WAYS[0], _WAYS[2]])
