@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tidy.errors import PatternLoadError, UnknownPattern
+from tidy.errors import PatternLoadError, UnknownPattern, UsageError
 
 from .base import Pattern
 
@@ -184,9 +184,12 @@ def by_code(options: Mapping[str, Options], patterns: Sequence[PatternClass]) ->
 
     Raises:
         UnknownPattern: a name is that of no rule.
+        UsageError: the options of a rule are not given by name.
     """
     made: dict[str, Options] = {}
     for choice, values in options.items():
+        if not isinstance(values, Mapping):
+            raise UsageError(f"{choice}: options are given by name, not as {values!r}")
         for pattern in _named(choice, patterns):
             made[pattern.code] = {**made.get(pattern.code, {}), **values}
     return made

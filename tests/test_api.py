@@ -97,7 +97,15 @@ def test_what_is_no_choice(path: Path, argument: str, choice: Any) -> None:
     ("given", "said"),
     [
         ({"savings": "of"}, 'savings is "replay" or "off", and not \'of\''),
-        ({"warn_from": "2%"}, "warn_from is a share of the steps from 0 to 1, and not '2%'"),
+        *(
+            (
+                {"warn_from": wrong},
+                f"warn_from is a share of the steps from 0 to 1, and not {wrong!r}",
+            )
+            for wrong in ("2%", 5, -0.1, True, float("nan"))
+        ),
+        ({"name": 5}, "name is a regular expression as text, and not 5"),
+        ({"options": {"TDY402": 3}}, "TDY402: options are given by name, not as 3"),
     ],
 )
 def test_values_that_make_no_sense(path: Path, given: dict[str, Any], said: str) -> None:

@@ -72,8 +72,10 @@ def check(
         raise TypeError(_no_trace(trace))
     if savings not in (None, "replay", "off"):
         raise UsageError(f'savings is "replay" or "off", and not {savings!r}')
-    if not isinstance(warn_from, (Real, NoneType)):
+    if warn_from is not None and not _is_share(warn_from):
         raise UsageError(f"warn_from is a share of the steps from 0 to 1, and not {warn_from!r}")
+    if not isinstance(name, (str, NoneType)):
+        raise UsageError(f"name is a regular expression as text, and not {name!r}")
     settings = Settings() if config is None else load_settings(Path(config))
     select = settings.get("select") if select is None else select
     ignore = settings.get("ignore") if ignore is None else ignore
@@ -96,6 +98,10 @@ def check(
     )
     (checked,) = pipeline.check([trace], checking)
     return Report.of(checked)
+
+
+def _is_share(given: object) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) <= 1
 
 
 def _no_trace(given: object) -> str:
