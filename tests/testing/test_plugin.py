@@ -63,6 +63,15 @@ def test_slow(tidy):
         train()
     tidy.assert_clean(fail_on="never", max_step_ms=0.000_01)
 
+@pytest.mark.tidy(steps=4, max_step_ms="20")
+def test_no_limit():
+    train()
+
+def test_a_limit_that_never_fails(tidy):
+    with tidy.profile(steps=4):
+        train()
+    tidy.assert_clean(max_step_ms=float("nan"))
+
 def test_forgot(tidy):
     tidy.assert_clean()
 
@@ -143,6 +152,8 @@ _SAID = {
     "test_fills": r"tidy: 1 (warning|info)\n",
     "test_reads": r"a tensor's value is read 4 times, first at test_\w+\.py:\d+, and 3 are allowed",
     "test_slow": r"a step takes .*, and 1e-05 ms are allowed",
+    "test_no_limit": r"tidy: max_step_ms is a number from 0 on, and not '20'\n",
+    "test_a_limit_that_never_fails": r"tidy: max_step_ms is a number from 0 on, and not nan\n",
     "test_forgot": r"nothing was recorded; use `with tidy.profile\(\): ...` before",
     "test_no_steps": r"no steps were recorded, so that max_step_ms cannot be checked",
     "test_marked[../reads]": r"a tensor's value is read 4 times",
