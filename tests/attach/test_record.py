@@ -219,6 +219,7 @@ def test_a_profiler_of_the_loop_goes_first() -> None:
         {"warmup": -1},
         {"after": 1.5},
         {"seconds": 0},
+        {"seconds": float("nan")},
         {"framework": "jax"},
     ],
 )
@@ -329,7 +330,7 @@ def test_arguments_are_spelt_out_where_they_are_handed_on() -> None:
 
 
 def test_numbers_may_be_of_any_kind() -> None:
-    with tidy.record(steps=np.int64(2), seconds=np.float32(50)) as recording:
+    with tidy.record(steps=np.int64(2), seconds=np.float32("inf")) as recording:
         step = _training()
         for _ in range(4):
             step()

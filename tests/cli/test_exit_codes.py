@@ -103,6 +103,14 @@ def test_nothing_but_the_problem_where_nothing_can_be_read(tmp_path: Path) -> No
             "report --top: -1 is not in the range x>=0: `tidy report --help` shows how",
         ),
         (
+            ["report", "t.json", "--warn-from", "nan"],
+            "report --warn-from: nan is no number: `tidy report --help` shows how",
+        ),
+        (
+            ["run", "--seconds", "nan", "t.py"],
+            "run --seconds: nan is no number: `tidy run --help` shows how",
+        ),
+        (
             ["report", "t.json", "--frmat", "json"],
             "report --frmat: no such option: did you mean --format? (`tidy report --help` shows "
             "how)",

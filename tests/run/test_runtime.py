@@ -39,7 +39,7 @@ print(sys.argv[1:], torch.__name__ != "torch.other")
 
 def test_steps_and_lines(tmp_path: Path) -> None:
     script = write_script(tmp_path, _TRAIN + "steps(30)")
-    found = record("--steps", "5", script, cwd=tmp_path)
+    found = record("--steps", "5", "--seconds", "inf", script, cwd=tmp_path)
     assert found.out.startswith("trained\nat exit\n\n")
     assert (found.code, found.err) == (0, "")
     trace = found.trace

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import UsageError, reason_of
@@ -79,7 +80,7 @@ class Recorder:
             settings[name] = int(value)
         if not isinstance(settings["seconds"], Real) or not seconds > 0:
             raise UsageError(f"seconds is a number above 0, and not {seconds!r}")
-        settings["seconds"] = float(seconds)
+        settings["seconds"] = min(float(seconds), TIMEOUT_MAX)  # inf cannot be waited for
         if framework not in ("auto", "torch", "runtime"):
             raise UsageError(f'framework is "auto", "torch" or "runtime", and not {framework!r}')
         self._framework, self._title = settings.pop("framework"), settings.pop("title")

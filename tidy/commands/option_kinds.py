@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from math import isnan
+from threading import TIMEOUT_MAX
 from typing import Any
 
 import click
@@ -34,6 +36,18 @@ def percentage(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if not match:
         raise click.BadParameter(f"{value!r} is no percentage, such as 5%", ctx, param)
     return float(match[1]) / 100
+
+
+def no_nan(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """Return the number; raise a usage error for `nan`, which is in each range of click's."""
+    if isnan(value):
+        raise click.BadParameter(f"{value!r} is no number", ctx, param)
+    return value
+
+
+def waiting_time(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """Return seconds that Python can wait; `inf` is the longest of them."""
+    return min(no_nan(ctx, param, value), TIMEOUT_MAX)
 
 
 def page_steps(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:

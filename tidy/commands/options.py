@@ -11,12 +11,14 @@ from .option_kinds import (
     file_size,
     flag_option,
     format_option,
+    no_nan,
     number_option,
     operands,
     page_steps,
     path_option,
     percentage,
     together,
+    waiting_time,
     without_option,
 )
 
@@ -104,6 +106,7 @@ report_options = together(
     click.option(
         "--warn-from",
         type=click.FloatRange(min=0, max=100),
+        callback=no_nan,
         default=1.0,
         metavar="PERCENT",
         help="Report a finding as a warning if it saves at least this much of the steps (or costs"
@@ -180,6 +183,7 @@ run_options = together(
     click.option(
         "--seconds",
         type=click.FloatRange(min=0, min_open=True),
+        callback=waiting_time,
         default=60,
         show_default=True,
         metavar="S",
