@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tarfile
 import zipapp
 import zipfile
 from pathlib import Path
@@ -147,7 +148,11 @@ def _traces_of_any_kind(folder: Path) -> list[str]:
         archive.write(folder / "trace.json", "trace.json")
     (folder / "cut.zip").write_bytes((folder / "trace.zip").read_bytes()[:100])
     (folder / "trace.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
-    return ["trace.json", "trace.json.gz", "trace.zip", "cut.zip", "trace.sqlite", "runs"]
+    with tarfile.open(folder / "traces.tar", "w") as archive:
+        archive.add(folder / "trace.json", "trace.json")
+    (folder / "trace.pt").write_bytes((folder / "trace.json").read_bytes())
+    packed = ["trace.json.gz", "trace.zip", "cut.zip", "traces.tar"]
+    return ["trace.json", "trace.pt", *packed, "trace.sqlite", "runs"]
 
 
 @pytest.mark.parametrize(

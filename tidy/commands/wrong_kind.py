@@ -13,6 +13,8 @@ from ..readers.urls import is_url, open_url
 _SCRIPTS = {".py", ".pyw"}
 _HEAD_NBYTES = 512
 _PACKED = (b"\x1f\x8b", b"SQLite format 3\0")
+_TAR, _TAR_AT = b"ustar", 257
+_KEYS_OF_TRACES = (b'"traceEvents"', b'"schemaVersion"', b'"displayTimeUnit"')
 _NOTEBOOK = "a Jupyter notebook, not a {}: `%%tidy` in a cell records it (docs/attach.md)"
 
 
@@ -85,7 +87,7 @@ def check_script(path: str) -> None:
 def _is_trace(path: Path) -> bool:
     """Whether Python cannot run a file, and its first bytes or its name are those of a trace."""
     with path.open("rb") as file:
-        head = file.read(16)
+        head = file.read(_HEAD_NBYTES)
     if head.startswith(b"PK\x03\x04"):
         import zipfile  # few scripts are in archives
 
@@ -94,4 +96,7 @@ def _is_trace(path: Path) -> bool:
                 return "__main__.py" not in archive.namelist()
         except zipfile.BadZipFile:
             return True  # the other command says what is wrong with it
-    return head.startswith(_PACKED) or path.suffix.lower() == ".json"
+    if head.startswith(_PACKED) or head[_TAR_AT:].startswith(_TAR):
+        return True
+    is_json = head.lstrip().startswith(b"{") and any(key in head for key in _KEYS_OF_TRACES)
+    return path.suffix.lower() == ".json" or (is_json and path.suffix.lower() not in _SCRIPTS)
