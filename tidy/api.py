@@ -101,7 +101,7 @@ def check(
 
 
 def _is_share(given: object) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) <= 1
+    return not isinstance(given, bool) and isinstance(given, Real) and 0 <= float(given) <= 1
 
 
 def _no_trace(given: object) -> str:

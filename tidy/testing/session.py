@@ -165,8 +165,9 @@ class TidyFixture:
         """
         if fail_on not in ("error", "warning", "info", "never"):
             _fail(f'tidy: fail_on is "error", "warning", "info" or "never", not {fail_on!r}')
-        for name, limit in (("max_step_ms", max_step_ms), ("max_syncs", max_syncs)):
-            if limit is not None and not (isinstance(limit, Real) and limit >= 0):
+        limits: dict[str, object] = {"max_step_ms": max_step_ms, "max_syncs": max_syncs}
+        for name, limit in limits.items():
+            if limit is not None and not (isinstance(limit, Real) and float(limit) >= 0):
                 _fail(f"tidy: {name} is a number from 0 on, and not {limit!r}")
         recordings = self.recordings[self._asserted :]
         self._asserted = len(self.recordings)
