@@ -76,6 +76,11 @@ def _kind_of(name: str, on_device: bool) -> EventKind:
     return next(kind for pattern, kind in kinds if re.match(pattern, name))
 
 
+@lru_cache(maxsize=10_000)
+def _event_of(text: str) -> re.Match[str] | None:
+    return _EVENT.fullmatch(text)
+
+
 def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()) -> Trace:
     """Return the trace that an outline describes.
 
@@ -96,14 +101,14 @@ def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()
         body = line[margin:].rstrip()
         if body.startswith("# "):
             writer.read_header(body[2:])
-        elif re.fullmatch(r"thread \d+", body):
+        elif body.startswith("thread ") and body[7:].isdecimal():
             writer.write(roots)
             roots, stack = [], []
             writer.thread, writer.clock_ns = int(body[7:]), 0
         else:
             level, odd = divmod(len(body) - len(body.lstrip()), 2)
             event, _, inputs = body.strip().partition(" | ")
-            match = _EVENT.fullmatch(event)
+            match = _event_of(event)
             if match is None or odd or level > len(stack):
                 raise ValueError(f"no event of an outline: {line!r}")
             del stack[level:]
