@@ -91,7 +91,7 @@ def test_nothing_is_found(one: LookAlike, script: Path) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-@_named([*(_ON_A_CPU if SOAK else _ON_A_CPU[::3]), *PYTORCH_LOOK_ALIKES])
+@_named([*(_ON_A_CPU if SOAK else _ON_A_CPU[::6]), *PYTORCH_LOOK_ALIKES])
 def test_nothing_is_found_in_a_run_of_pytorch(one: LookAlike, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(one.script, "utf-8")
     _check(one, recorded_by_pytorch(tmp_path / "script.py", tmp_path / "trace.json"))

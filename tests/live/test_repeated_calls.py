@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow  # each script is a process
 
 # Those in which PyTorch has a part: counts of writes, memory, generator, buffers, and what it
 # calls again by itself. The rest is the same code for both, and PyTorch takes seconds to start: of
-# these each second one is tried on the runtime.
+# these each fourth one is tried on the runtime.
 _OF_PYTORCH = {
     "inputs-written-to", "arrays-written-to", "weights-written-to", "weights-exchanged", "dropout",
     "batch-norm", "checkpoint", "derivative-by-derivative",
@@ -29,11 +29,11 @@ _OF_PYTORCH = {
 
 
 def _on_both(cases: Sequence[Case] | Sequence[LookAlike]) -> pytest.MarkDecorator:
-    """Those on PyTorch, and half of the others on the runtime; all on both for `make soak`."""
+    """Those on PyTorch, some others on the runtime; all on both for `make soak`."""
     others = [one for one in cases if one.name not in _OF_PYTORCH]
     each = [
         pytest.param(one, "runtime", id=f"runtime-{one.name}")
-        for one in (cases if SOAK else others[::2])
+        for one in (cases if SOAK else others[::4])
     ]
     each += [
         pytest.param(one, "torch", marks=pytest.mark.oracle, id=f"torch-{one.name}")

@@ -2,7 +2,7 @@
 
 The first case of each fourth rule runs through the command, and the others in this process; for
 `make soak` the first case of each. That it is quiet on the corrected script is in
-test_round_trip.py, where each case is tried on PyTorch, too.
+test_round_trip.py, where cases are tried on PyTorch, too.
 """
 
 from __future__ import annotations
