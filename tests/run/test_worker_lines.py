@@ -174,7 +174,9 @@ def test_a_loop(framework: str, source: str, more: str, tmp_path: Path) -> None:
     assert pad["runs"] > 1000
     assert collate["runs"] == 1
     assert 0.9 * collate["ns"] <= pad["ns"] <= collate["ns"]
-    assert list(functions).index("pad") < list(functions).index("collate")
+    # A look may fall between the call of collate and that of pad.
+    are_alike = pad["ns"] == collate["ns"]
+    assert not are_alike or list(functions).index("pad") < list(functions).index("collate")
     assert pad["line_ns"] > 0.25 * pad["ns"]
 
 
