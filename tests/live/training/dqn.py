@@ -67,7 +67,7 @@ def main():
     env, buffer = Grid(0), deque(maxlen=5000)
     net = make_net()
     target = copy.deepcopy(net).requires_grad_(False)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, fused=True)
     state, losses = env.reset(), []
     for step in range(280):
         epsilon = max(0.1, 1 - step / 200)
