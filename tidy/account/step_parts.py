@@ -54,11 +54,15 @@ def step_parts_of(
     by_start = sorted(zip(ranges, numbers, strict=True))
     starts, ends = np.array([lasts for lasts, _ in by_start], np.int64).reshape(-1, 2).T
     edges = np.unique(np.concatenate([starts, ends]))
+    # The step from each edge to the next, -1 for none; the last is also of what is before all.
+    holder = np.full(len(edges) + 1, -1)
+    for step, (first, last) in enumerate(np.searchsorted(edges, [starts, ends]).T.tolist()):
+        holder[first:last] = step
     sums = dict[tuple[str, str], NDArray[np.float64]]()
     for stretches, names in pieces:
         cut = cut_at(stretches, edges)
-        at = np.searchsorted(starts, cut.start_ns, side="right") - 1
-        inside = (at >= 0) & (cut.start_ns < np.append(ends, 0)[at])
+        at = holder[np.searchsorted(edges, cut.start_ns, side="right") - 1]
+        inside = at >= 0
         spent = (cut.end_ns - cut.start_ns)[inside]
         cell = cut.kind[inside].astype(np.int64) * len(starts) + at[inside]
         of_kind = np.bincount(cell, spent, len(names) * len(starts))
