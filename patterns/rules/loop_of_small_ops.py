@@ -39,6 +39,7 @@ _MAKES_A_TENSOR = aten("empty to lift_fresh detach_")
 _LISTS, _OF_LISTS = aten("resolve_conj resolve_neg"), VIEWS | aten("resolve_conj resolve_neg")
 _READS = aten("item _local_scalar_dense")
 _MOST_NAMED = 4
+_FEWEST_STEPS = 3  # of which one may be unlike the others
 # Rounds of these alone make no result that one operator could make for all of them.
 _NO_RESULT = VIEWS | aten("to lift_fresh detach_ resolve_conj resolve_neg")
 # Where a loop stands that Python's own `copy` runs for its caller.
@@ -58,6 +59,7 @@ _SAMPLES = "".join(
     for at in range(16)
 )
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
+_TWO_MORE = "ProfilerStep#8 1000us\n\nProfilerStep#9 1000us\n\n"
 _UPDATES = "torch/optim/swa_utils.py(229): update_parameters"
 _AVERAGED_ONE = "aten::sub 9us\naten::add 9us\naten::copy_ 9us\n"
 # The operator before a loop is one of those in it.
@@ -78,10 +80,10 @@ class LoopOfSmallOps(Pattern):
     each step TDY413, and gradients that `zero_grad` fills TDY603; with a matrix product or a
     convolution in each round it may be the layers of a model, and is not reported. Training steps,
     the items that a DataLoader takes one after the other, optimizers' steps, rounds whose operators
-    take long, and rounds of views and conversions that copy nothing are not reported either. Of the
-    loops that `torch.optim.swa_utils.AveragedModel` has itself only one that averages parameter by
-    parameter is reported. It is info, since the trace does not tell whether a round needs the one
-    before.
+    take long, rounds of views and conversions that copy nothing, and loops that the first step
+    alone has, which may make the model there, are not reported either. Of the loops that
+    `torch.optim.swa_utils.AveragedModel` has itself only one that averages parameter by parameter
+    is reported. It is info, since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -149,6 +151,8 @@ class LoopOfSmallOps(Pattern):
         Quiet(
             "zeroed-gradients", steps(under(f"{FRAME} > {_ZERO_GRAD}", "aten::zero_ 9us\n" * 30))
         ),
+        Quiet("in-the-first-step", steps(under(FRAME, _MASK * 12), count=1) + _TWO_MORE),
+        Fires("in-the-last-step", _TWO_MORE + steps(under(FRAME, _MASK * 12), count=1), at=AT),
         Quiet("items", steps(under(f"{FRAME} > {frames.FETCH_ALONE}", under(_ITEM, _MASK) * 12))),
         Fires(
             "in-an-item",
@@ -178,7 +182,8 @@ class LoopOfSmallOps(Pattern):
         for same in places.parts(small, lambda loop: loop.location, first_of):
             rounds = with_backward(trace, [loop.ops for loop in same])
             idle = rounds.time - devices.any_busy(trace)
-            if (trace.step_share(idle) or 0.0) >= self.worth_a_word:
+            is_worth = (trace.step_share(idle) or 0.0) >= self.worth_a_word
+            if is_worth and not _is_in_the_first_step(trace, same):
                 count = sum(loop.rounds for loop in same)
                 counted = count_text(trace, count, "iterations", [loop.ops for loop in same])
                 called = _named(trace, same[0])
@@ -211,6 +216,12 @@ class _Loop:
     @property
     def rounds(self) -> int:
         return len(self.ops) // self.period
+
+
+def _is_in_the_first_step(trace: Trace, same: Sequence[_Loop]) -> bool:
+    """Tell whether of three steps or more only the first has these: it may make the model."""
+    steps = loops.step_of(trace, trace.start_ns[[loop.ops[0] for loop in same]])
+    return len(trace.steps) >= _FEWEST_STEPS and not steps.any()
 
 
 def _named(trace: Trace, loop: _Loop) -> str:
