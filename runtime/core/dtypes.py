@@ -166,11 +166,12 @@ def in_16_bits(number: Any, dtype: DType) -> Any:
         return narrowed(np.asarray(number, float32), dtype).item()
 
 
-def promoted(*operands: Any, floats: bool = False) -> tuple[Any, ...]:
-    """Widen operands of several dtypes, as `widened` does; numbers keep float32's digits.
+def promoted(*operands: Any, floats: bool = False, opmath: bool = False) -> tuple[Any, ...]:
+    """Widen operands of several dtypes, as `widened` does.
 
     Args:
         floats: integers become floats, each from its own dtype: 256 beside a uint8 is no 0.
+        opmath: numbers beside 16-bit floats keep the digits of float32.
     """
     dtype = result_dtype(*operands)
     if floats and dtype.kind in "bui":
@@ -178,7 +179,10 @@ def promoted(*operands: Any, floats: bool = False) -> tuple[Any, ...]:
     if dtype.kind not in "fV" or dtype.itemsize != 2:
         return None, *[np.asarray(x).astype(dtype, copy=False) for x in operands]
     with np.errstate(all="ignore"):
-        each = [x.astype(dtype, copy=False) if np.ndim(x) else np.asarray(x) for x in operands]
+        each = [
+            np.asarray(x) if opmath and not np.ndim(x) else np.asarray(x).astype(dtype, copy=False)
+            for x in operands
+        ]
         return dtype, *[_widen(x) for x in each]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
-from ..core.dtypes import promoted
+from ..core.dtypes import in_16_bits, promoted
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from .make import conj, filling, zeros_beside
@@ -46,6 +46,7 @@ def times(other: Any, alpha: Any, dtype: Any, sign: int = 1) -> Any:
     alpha = sign * alpha
     if dtype.kind != "f" or alpha.__class__ is complex or not abs(alpha) < 6e4:
         filling(alpha, dtype)
+    alpha = in_16_bits(alpha, dtype)
     if not isinstance(other, np.ndarray):
         return other * alpha
     if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):

@@ -157,7 +157,7 @@ add.scaled(self, other, alpha: any) = self + times(other, alpha, half or self.dt
     other: grad * conj(alpha)
 sub.scaled(self, other, alpha: any) = self + times(other, alpha, half or self.dtype, -1) => grad
     other: grad * -conj(alpha)
-[torch tensor promote wide in_place]
+[torch tensor promote wide opmath in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
     other: grad * conj(self)
 [torch tensor promote wide quiet in_place]
@@ -166,15 +166,16 @@ remainder(self, other) = np.remainder(self, divisor(self, other)) => grad
 [torch tensor promote first wide quiet in_place]
 fmod(self, other) = np.fmod(self, divisor(self, other)) => grad
     other: -grad * div(self, other, rounding_mode="trunc")
-[torch tensor promote wide quiet in_place]
+[torch tensor promote wide opmath quiet in_place]
 floor_divide(self, other) = np.floor_divide(self, divisor(self, other)) => _zero(grad)
     other: _zero(grad)
+[torch tensor promote wide quiet in_place]
 pow(self, other)
     = self * self if other.__class__ in (int, float) and other == 2
     else power(self, other, other_t, half)
     self: power_self(grad, self, other)
     other: power_other(grad, self, other, result)
-[promote float wide quiet in_place]
+[promote float wide opmath quiet in_place]
 div.to(self, other) = np.true_divide(self, other) => grad / conj(other)
     other: -grad * conj((self / other) / other)
 [torch tensor promote pair float wide quiet]

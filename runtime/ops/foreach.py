@@ -39,6 +39,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "zero": np.zeros_like,
     "copy": lambda a, b: np.broadcast_to(b, a.shape),
 }
+# Their numbers keep float32's digits beside 16-bit floats.
+_IN_OPMATH = [_TABLE[name] for name in ("mul", "div", "addcmul", "addcdiv", "lerp")]
 
 
 def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callable[..., Any]:
@@ -59,8 +61,9 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
             dtype = tensor.array.dtype
             if function is np.power and isinstance(row[1], (int, float)):
                 check_exponent(row[1], dtype)
-            if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
-                half, *row = promoted(*row, floats=function is np.true_divide)
+            if dtype.char not in "fd" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
+                floats, opmath = function is np.true_divide, function in _IN_OPMATH
+                half, *row = promoted(*row, floats=floats, opmath=opmath)
             else:
                 half, *row = widened(*row)
             with np.errstate(all="ignore"):

@@ -45,6 +45,7 @@ The words of a header are places where rows are public (torch, tensor, nn, linal
     first          the first of two operands has to be a tensor
     float          integers become the default floating dtype first
     wide           16-bit floats are computed with in float32, and the result is rounded to 16
+    opmath         a number beside 16-bit floats keeps the digits of float32, PyTorch's opmath_t
     contiguous     the results lie in order, also where the operands do not
     quiet          numpy does not warn of overflow, division by zero and the like
     in_place       there is also a form `name_` that writes to its first operand

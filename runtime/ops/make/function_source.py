@@ -200,7 +200,8 @@ class _Function(Pieces):
     def promoted(self) -> str:
         """Return the call that brings two operands to one dtype."""
         bring = "promoted" if self.op.base != "sub" else "without_bools"
-        return f"{bring}(self, other{', floats=True' * ('float' in self.op.flags)})"
+        words = {"float": ", floats=True", "opmath": ", opmath=True"}
+        return f"{bring}(self, other{''.join(words[x] for x in words if x in self.op.flags)})"
 
     def widen(self) -> str:
         """Operands of 16 bits are computed with in float32."""
