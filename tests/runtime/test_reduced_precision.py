@@ -233,9 +233,7 @@ assert torch.ones(1).dtype != kind and kind != torch.float32 and kind == torch.b
 assert {kind: 1}[torch.bfloat16] == 1 and kind not in (torch.float16, torch.float32)
 assert "bfloat16" in repr(kind)
 for use in (
-    lambda: torch.ones(2, dtype=kind),
-    lambda: torch.ones(2).to(kind),
-    torch.ones(2).bfloat16,
+    lambda: torch.ones(2, dtype=kind), lambda: torch.ones(2).to(kind), torch.ones(2).bfloat16,
     lambda: torch.nn.Linear(2, 2).to(kind),
     lambda: torch.finfo(kind),
     lambda: torch.autocast("cpu", dtype=kind).__enter__(),
