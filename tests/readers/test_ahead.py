@@ -145,6 +145,32 @@ def test_random_damage(tmp_path: Path, seed: int) -> None:
     assert outcome(path, jobs=2) == outcome(path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be replaced there")
+@pytest.mark.parametrize("becomes", ["another", "cut off"])
+def test_a_file_that_changes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    """Workers open the file themselves: another one under its name is not read for it."""
+    path, other = tmp_path / "t.json", tmp_path / "other.json"
+    path.write_text(SOUND, "utf-8")
+    other.write_text(SOUND.replace("op", "no"), "utf-8")
+    expected, submit = outcome(path), Workers.submit
+
+    def submit_later(self: Workers, *task: Any) -> Any:
+        if becomes == "cut off":
+            os.truncate(path, len(SOUND) // 2)
+        elif other.exists():
+            other.replace(path)
+        return submit(self, *task)
+
+    monkeypatch.setattr(Workers, "submit", submit_later)
+    found = outcome(path, jobs=2)
+    if becomes == "cut off":
+        assert "the file is cut off after" in found["info"].warnings[-1]
+    else:
+        assert found == expected
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals of POSIX")
 @pytest.mark.parametrize("killed", [1, 2])
 def test_workers_that_are_killed(

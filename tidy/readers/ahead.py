@@ -1,23 +1,24 @@
 """Reading the pieces of a trace in worker processes.
 
 This process cuts the text at what looks like the border between two events and sends pieces out
-before it is known whether they decode. Parts are joined in order. Where a piece does not decode,
-all that was cut after it is taken back, and this process reads it as it would without workers: so
-what is damaged is salvaged in the same way, and the trace is the same to the last byte.
+before it is known whether they decode; of a file that is not packed it reads a little near each
+border, and the workers the rest. Parts are joined in order. Where a piece does not decode, all that
+was cut after it is taken back, and this process reads it as it would without workers: so what is
+damaged is salvaged in the same way, and the trace is the same to the last byte.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .decoder import EventDecoder
-from .event_text import LONGEST_USUAL_NBYTES, CutPiece, EventText
+from .event_text import LONGEST_USUAL_NBYTES, CutPiece, EventText, PieceOfFile
 from .mend import UNDECODABLE
 from .parts import PartOfRows, join_part, part_of
 from .row_writer import RowWriter
 from .schema import AnyEvent
-from .shared_text import SharedText
+from .shared_text import SharedText, TextInFile
 from .times import EPOCH_US
 from .workers import Task, Workers
 
@@ -25,6 +26,9 @@ _PIECES_EACH = 8  # in one task, some 4 MB of text: what sending costs is little
 _TASKS_EACH = 2  # of a worker, so that it need not wait for the next
 _MOST_WORKERS = 4  # one process cuts the text, in a fourth of the time that reading it takes
 _MOST_DAMAGED = 8  # pieces; what is damaged more often is read without workers
+
+
+Piece: TypeAlias = CutPiece | PieceOfFile
 
 
 class _State(NamedTuple):
@@ -37,7 +41,7 @@ class _State(NamedTuple):
 
 class _Pieces(NamedTuple):
     state: _State
-    text: SharedText
+    text: SharedText | TextInFile
 
 
 class _Read(NamedTuple):
@@ -74,17 +78,16 @@ def read_ahead(
 
 def _read_until_damage(
     text: EventText[AnyEvent], decoder: EventDecoder, rows: RowWriter, workers: Workers
-) -> list[CutPiece]:
+) -> list[Piece]:
     """Read to the end, or give the piece that does not decode, and all that were cut after it."""
-    sent: deque[tuple[list[CutPiece], Task[_Pieces, _Read]]] = deque()
+    sent: deque[tuple[list[Piece], Task[_Pieces, _Read]]] = deque()
     is_end = False
     while True:
         while not is_end and workers.count and len(sent) < workers.count * _TASKS_EACH:
             cut = _cut_some(text)
             is_end = len(cut) < _PIECES_EACH
             if cut:
-                shared = SharedText([each.content for each in cut], workers)
-                argument = _Pieces(_state(decoder, rows), shared)
+                argument = _Pieces(_state(decoder, rows), _text_of(cut, workers))
                 sent.append((cut, workers.submit(read_pieces, argument)))
         if not sent:
             return []
@@ -100,11 +103,19 @@ def _read_until_damage(
             return [*pieces[found.decoded :], *(each for cut, _ in sent for each in cut)]
 
 
-def _cut_some(text: EventText[AnyEvent]) -> list[CutPiece]:
-    cut: list[CutPiece] = []
+def _cut_some(text: EventText[AnyEvent]) -> list[Piece]:
+    cut: list[Piece] = []
     while len(cut) < _PIECES_EACH and (piece := text.cut_piece()) is not None:
         cut.append(piece)
     return cut
+
+
+def _text_of(cut: list[Piece], workers: Workers) -> SharedText | TextInFile:
+    """Return the text of pieces that follow each other, as it reaches a worker."""
+    first, sizes = cut[0], [each.cuts[-1] for each in cut]
+    if isinstance(first, PieceOfFile) and first.file.place is not None:
+        return TextInFile(first.file.place, first.start, sizes)
+    return SharedText([each.content for each in cut], workers)
 
 
 def read_pieces(pieces: _Pieces) -> _Read:
@@ -114,7 +125,11 @@ def read_pieces(pieces: _Pieces) -> _Read:
     decoder.is_exact, rows.clock.unpadded, has_epoch = pieces.state
     rows.clock.latest_us = 2 * EPOCH_US if has_epoch else 0.0
     decoded = 0
-    for text in pieces.text.parts:
+    try:
+        parts = pieces.text.parts
+    except OSError:  # who sent this has the file open
+        parts = []
+    for text in parts:
         try:
             events = decoder.decode(text)
         except UNDECODABLE:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from .container import BLOCK_NBYTES, Blocks
+from . import container
+from .container import FileBlocks, TextBlocks
 from .header import ends_document, opens_document
 from .mend import UNDECODABLE
-from .salvage import LONGEST_EVENT_NBYTES, DecodeEvents, Salvage, last_borders
+from .salvage import LONGEST_EVENT_NBYTES, NEAR_END_NBYTES, DecodeEvents, Salvage, last_borders
 
 PIECE_NBYTES = 1 << 19
-LONGEST_USUAL_NBYTES = PIECE_NBYTES + BLOCK_NBYTES
+LONGEST_USUAL_NBYTES = PIECE_NBYTES + container.BLOCK_NBYTES
 _LONGEST_HEAD_NBYTES = 64 << 20
 _LONGEST_TAIL_NBYTES = 16 << 20
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -56,6 +57,39 @@ class CutPiece(NamedTuple):
         return memoryview(self.text)[: self.cuts[-1]]
 
 
+class PieceOfFile(NamedTuple):
+    """The same of a piece that lies in a file as it is, of which little was read.
+
+    Attributes:
+        start, end: where the text lies.
+        cuts: the places where the piece may end, from `start` on.
+        read_from: where the first of the blocks begins.
+    """
+
+    file: FileBlocks
+    start: int
+    end: int
+    cuts: list[int]
+    read_from: int
+
+    @property
+    def text(self) -> bytes:
+        """All that was not used before."""
+        return self.file.text(self.start, self.end)
+
+    @property
+    def blocks(self) -> list[bytes]:
+        """The blocks that would have been read for the piece."""
+        each = container.BLOCK_NBYTES
+        starts = range(self.read_from, self.end, each)
+        return [self.file.text(at, at + each) for at in starts]
+
+    @property
+    def content(self) -> memoryview:
+        """The text of the piece."""
+        return memoryview(self.text)[: self.cuts[-1]]
+
+
 class EventText(Generic[T]):
     """The parts of a trace's text: `head`, then lists of events by iterating, then `tail`.
 
@@ -67,9 +101,8 @@ class EventText(Generic[T]):
         is_over: whether all events were given.
     """
 
-    def __init__(self, blocks: Blocks, decode: DecodeEvents[T], repairs: Counter[str]) -> None:
-        self._blocks = blocks
-        self._decode = decode
+    def __init__(self, blocks: TextBlocks, decode: DecodeEvents[T], repairs: Counter[str]) -> None:
+        self._blocks, self._decode = blocks, decode
         self._salvage = Salvage(decode, repairs)
         self.start = b""
         self.tail: bytes | None = None
@@ -78,9 +111,9 @@ class EventText(Generic[T]):
         self.found_events = found is not None
         start, end = found or (len(text), len(text))
         self.head, rest = bytes(text[:start]), bytes(text[end:])
-        parts = (rest[at : at + PIECE_NBYTES] for at in range(0, len(rest), PIECE_NBYTES))
-        self._blocks = chain(parts, self._blocks)
+        blocks.give_back([rest[at : at + PIECE_NBYTES] for at in range(0, len(rest), PIECE_NBYTES)])
         self._text, self.is_over = b"", False
+        self._passed_nbytes = 0  # after the last piece, of a file whose text was not read here
         self._read: list[bytes] = []  # the blocks since the last piece
 
     def _find_list(self, text: bytearray) -> tuple[int, int] | None:
@@ -119,11 +152,13 @@ class EventText(Generic[T]):
             return self._take_last(self._text)
         return self._take(cuts)
 
-    def cut_piece(self) -> CutPiece | None:
+    def cut_piece(self) -> CutPiece | PieceOfFile | None:
         """Cut the next piece on trust that it decodes; None where only the end is left.
 
         `restore` takes it back if it does not.
         """
+        if (of_file := self._cut_of_file()) is not None:
+            return of_file
         cuts = self._read_on()
         if cuts is None:
             return None
@@ -131,16 +166,40 @@ class EventText(Generic[T]):
         self._text, self._read = self._text[cuts[-1] :], []
         return piece
 
-    def restore(self, pieces: Sequence[CutPiece]) -> list[T]:
+    def _cut_of_file(self) -> PieceOfFile | None:
+        """Cut the next piece of a file where most of it is not read here, or return None.
+
+        It is the piece that `_read_on` would find.
+        """
+        file = self._blocks
+        if not isinstance(file, FileBlocks) or not file.is_in_order or self._read:
+            return None
+        start = file.at - len(self._text) - self._passed_nbytes
+        end = file.at + container.BLOCK_NBYTES
+        while end - start < PIECE_NBYTES:
+            end += container.BLOCK_NBYTES
+        near = max(start, end - NEAR_END_NBYTES)
+        text = file.text(near, end) if end <= file.nbytes else b""
+        cuts = [near - start + cut for cut in last_borders(text)]
+        if len(text) < end - near or not cuts:
+            return None
+        piece = PieceOfFile(file, start, end, cuts, file.at)
+        file.pass_over(end)
+        self._text, self._passed_nbytes = b"", end - start - cuts[-1]
+        return piece
+
+    def restore(self, pieces: Sequence[CutPiece | PieceOfFile]) -> list[T]:
         """Take back pieces, the last that were cut, and give the events of the first of them."""
         first, *others = pieces
-        self._text, read = first.text, self._read
-        self._blocks = chain(*(each.blocks for each in others), read, self._blocks)
-        self._read = []
+        self._blocks.give_back([*(block for each in others for block in each.blocks), *self._read])
+        self._text, self._read, self._passed_nbytes = first.text, [], 0
         return self._take(first.cuts)
 
     def _read_on(self) -> list[int] | None:
         """Read up to where a piece may end; gives the places to try, None where the file ends."""
+        if self._passed_nbytes and isinstance(self._blocks, FileBlocks):
+            at = self._blocks.at
+            self._text, self._passed_nbytes = self._blocks.text(at - self._passed_nbytes, at), 0
         searched = 0
         for block in self._blocks:
             self._read.append(block)

@@ -32,7 +32,7 @@ _ANY_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
 # document.
 _LIST_END = re.compile(rb'(?:\}[\s,]*|\A\s*)\](?=[\s\0]*(?:,\s*"|[,}]?[\s\0]*\Z|\}\s*\{))')
 _MOST_ENDS = 16
-_NEAR_END = 1 << 14
+NEAR_END_NBYTES = 1 << 14
 _MOST_BORDERS = 10
 _GROUP = 64
 _MOST_JOINED = 32
@@ -41,7 +41,7 @@ _MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 def last_borders(text: bytes, first: int = 0) -> list[int]:
     """Return the last places in `text`, after `first`, where an event seems to start, in order."""
-    for start in (max(first, len(text) - _NEAR_END), first):
+    for start in (max(first, len(text) - NEAR_END_NBYTES), first):
         for border in (_EVENT_BORDER, _ANY_BORDER):
             places = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
             if places:

@@ -1,11 +1,41 @@
-"""Text that worker processes read where this process has written it, in shared memory."""
+"""Text for worker processes: in memory that this process shares with them, or in its file."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
+from .container import FilePlace
 from .workers import Workers, memory_of_worker
+
+
+class TextInFile(NamedTuple):
+    """A text in parts, one behind the other, that each process reads from the file.
+
+    Attributes:
+        start: where the first part begins in the file.
+        sizes: of the parts.
+    """
+
+    place: FilePlace
+    start: int
+    sizes: list[int]
+
+    @property
+    def parts(self) -> list[memoryview]:
+        """Return the parts.
+
+        Raises:
+            OSError: the file can no longer be read, or is another one by now.
+        """
+        with open(self.place.path, "rb", buffering=0) as file:  # noqa: PTH123 - Path is slower
+            found = os.fstat(file.fileno())
+            if (found.st_dev, found.st_ino) != (self.place.device, self.place.inode):
+                raise OSError(f"{self.place.path} was replaced")
+            file.seek(self.start)
+            return _cut(memoryview(file.read(sum(self.sizes))), self.sizes)
 
 
 class SharedText:
@@ -43,8 +73,4 @@ def _received(text: bytes, sizes: list[int]) -> SharedText:
 
 
 def _cut(text: memoryview, sizes: list[int]) -> list[memoryview]:
-    parts, at = [], 0
-    for size in sizes:
-        parts.append(text[at : at + size])
-        at += size
-    return parts
+    return [text[start:end] for start, end in pairwise(accumulate(sizes, initial=0))]
