@@ -169,7 +169,7 @@ PYTORCH_LOOK_ALIKES = [
             rows=20_000,
             options="",
             count=32,
-            more="(torch.ones(1500, 1500) @ torch.ones(1500, 1500)).sum()",
+            more="(torch.ones(2400, 2400) @ torch.ones(2400, 2400)).sum()",
         ),
         _GRADIENTS,
     ),
