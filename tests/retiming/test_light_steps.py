@@ -92,6 +92,25 @@ def test_parts_that_were_timed_get_their_share() -> None:
         assert light.lengths_ns[step] == pytest.approx(_STEP_NS - 25_000, abs=1_000)
 
 
+@pytest.mark.parametrize("is_timed", [False, True])
+def test_small_ops_keep_time_where_a_large_one_was_slower(is_timed: bool) -> None:
+    """The fetch took 180 us longer while ops were recorded, which no recording of them explains."""
+    light, bare = _light([1.0] * 4, 400), _bare(6)
+    late = np.arange(4) * 180_000
+    fetches = np.flatnonzero(light.table["duration_ns"] == 50_000)
+    light.table["duration_ns"][fetches] += 180_000
+    which = np.searchsorted(fetches, np.arange(len(light.table["start_ns"])), side="left")
+    light.table["start_ns"] += 180_000 * which
+    steps = [(a + n, b + n + 180_000) for (a, b), n in zip(light.steps, late.tolist(), strict=True)]
+    light = replace(light, recorded=steps, steps=steps)
+    shorter = unrecorded(light, bare if is_timed else [each._replace(marks=()) for each in bare])
+    for step in range(4):
+        times = shorter.moments[_MAIN].within(step).times_ns
+        assert shorter.lengths_ns[step] == pytest.approx(_STEP_NS, abs=1_500)
+        # Of 200 us, of which taking off so much of each event left 24.
+        assert times[-1] - times[2] > (190_000 if is_timed else 60_000)
+
+
 def test_a_single_long_fetch_does_not_shorten_the_others() -> None:
     """The mean would: the fetches of all other steps would become a fraction of what they are."""
     light = _light([1.0] * 9, 0)

@@ -199,6 +199,23 @@ def test_a_long_step_keeps_its_time_where_nothing_disturbed_it(
     assert max(lengths[:-1]) < 10_000
 
 
+def test_a_rare_long_step_gets_the_time_of_a_light_one_of_its_kind() -> None:
+    """A rollout before some of the steps: what it adds in full is no part of it."""
+    rng = np.random.default_rng(0)
+    full, light = Writer(rng, 100, with_python=True), Writer(rng, 50, with_python=False)
+    usual, rare = ([Node(f"aten::{number % 9}", []) for number in range(n)] for n in (9, 90))
+    bounds = list[list[int]]()
+    for writer in (full, light):
+        ends = writer.steps(usual, 3)
+        ends += writer.steps([*rare, *usual], 1)[1:]
+        bounds.append(ends + writer.steps(usual, 2)[1:])
+    known = light_steps(light.raw, [bounds[1]], MAIN)
+    assert known is not None
+    times, _, _ = mapped(full.raw, bounds[0], known)
+    assert times.counterparts[3] == 3
+    assert times.steps[3][1] - times.steps[3][0] == pytest.approx(known.lengths_ns[3], rel=0.01)
+
+
 def test_a_collective_of_a_pool_stays_beside_what_the_main_thread_does() -> None:
     """It runs on another thread than in the light step, whose operators take a tenth."""
     full, light = RawColumns(), RawColumns()

@@ -21,6 +21,9 @@ Floats = NDArray[np.float64]
 # a slow, busy machine some.
 MOST_NS = 5_000
 PRECISION_NS = 5
+# Events that lie densest, so many at a time, and how much of their time is recording at the most:
+# calling an operator takes about as long as recording it.
+_DENSE, _DENSEST, _MOST_OF_TIME = 30, 0.05, 0.5
 
 
 class StoppedClock:
@@ -41,6 +44,7 @@ class StoppedClock:
         event_ns: int | Floats,
         parts: tuple[Numbers, Numbers] | None = None,
     ) -> None:
+        self.event_ns = event_ns
         count = len(when.starts_ns)
         each = np.broadcast_to(np.asarray(event_ns, np.float64) / 2, count + len(when.ends_ns))
         since = np.concatenate([when.starts_ns - each[:count].astype(np.int64), when.ends_ns])
@@ -68,6 +72,17 @@ def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
     tried_ns = range(0, MOST_NS, PRECISION_NS)
     place = bisect_left(tried_ns, -wanted_ns, key=lambda event_ns: -step_ns(event_ns))
     return place * PRECISION_NS
+
+
+def most_recorded_ns(when: HostTimes) -> float:
+    """Return what to record an event takes at the most, as events follow each other in the densest
+    stretches of a recording; `MOST_NS` if there are few.
+    """
+    times = np.sort(np.concatenate(when))
+    if len(times) <= 2 * _DENSE:
+        return MOST_NS
+    each_ns = (times[2 * _DENSE :] - times[: -2 * _DENSE]) / _DENSE
+    return min(MOST_NS, _MOST_OF_TIME * float(np.quantile(each_ns, _DENSEST)))
 
 
 def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:

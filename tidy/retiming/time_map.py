@@ -28,6 +28,8 @@ from .stopped_clock import laid_out
 _LEAST_PAIRED = 0.8
 # What light steps hold beyond would become Python between the ops of full ones.
 _LEAST_COVERED = 0.95
+# By what part the operators of two far longer steps may be more or fewer.
+_AS_MUCH = 0.05
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,10 @@ def _counterparts(
 ) -> list[int]:
     """For each full step the light one that is most like it, -1 for none; each in its turn.
 
-    One that is far longer than others keeps its times, unless it has the same operators as a light
-    one, and waited so long for a processor, or in collectives for another rank, which may have been
-    cutting its recording.
+    One that is far longer than others gets those of one that is so, too, and holds about as much,
+    such as a rollout; else it keeps its times, unless it has the same operators as a light one, and
+    waited so long for a processor, or in collectives for another rank, which may have been cutting
+    its recording.
     """
     waited_ns, stopped_ns = lost_ns
     lengths = np.array([end - start for start, end in steps]) - stopped_ns
@@ -175,14 +178,19 @@ def _counterparts(
     may_wait = light.are_quickest or light.communicates
     most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
     usual = np.flatnonzero(light.lengths_ns <= most).tolist()
+    are_long = light.lengths_ns > UNLIKE * typical_ns(light.lengths_ns)
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index).labels)
         waited = may_wait and shape in shapes and length - waited_ns[index] <= longest
+        candidates = usual
         if length > longest and not waited:
+            alike = [abs(shape[0] - count) <= _AS_MUCH * shape[0] for count, _ in shapes]
+            candidates = [each for each in usual if are_long[each] and alike[each]]
+        if not candidates:
             found.append(-1)
             continue
-        in_turn = [*(each for each in usual if each > last), *usual]
+        in_turn = [*(each for each in candidates if each > last), *candidates]
         unlike = [(shape != each, abs(shape[0] - each[0])) for each in shapes]
         last = min(in_turn, key=unlike.__getitem__)
         found.append(last)

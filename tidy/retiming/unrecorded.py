@@ -2,7 +2,8 @@
 
 The host's clock stands at each event (stopped_clock.py) for as long as makes a typical step as long
 as with nothing recorded. Where the parts of such steps were timed (the fetch, the optimizer), it is
-what makes each part as long as there, and what a part is off by beyond that is evened out over it.
+what makes each part as long as there. What a step or a part is off by beyond that is evened out
+over it, as is what no recording explains: large operators may be slower in some steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from ..trace.steps import Step
 from .light import BareStep, LightSteps, typical_ns
 from .moments import HostTimes, Numbers, host_times, step_of
 from .parts import Middle, Parts, common_parts
-from .stopped_clock import MOST_NS, PRECISION_NS, StoppedClock, calibrate, laid_out
+from .stopped_clock import (
+    MOST_NS,
+    PRECISION_NS,
+    StoppedClock,
+    calibrate,
+    laid_out,
+    most_recorded_ns,
+)
 
 # Devices that work for so much of the time set the pace; else they wait for the host, too.
 _PACED = 0.9
@@ -71,6 +79,7 @@ class HostOnly:
         self._light = self._rows = light
         self._host = host_times(light.table)
         self._bounds = np.array(light.recorded, np.int64).ravel()
+        self._most_ns = most_recorded_ns(self._host)
 
     def calibrated(self, bare: list[BareStep]) -> LightSteps:
         """Return the steps as they are with nothing recorded, or as near as plausible."""
@@ -79,7 +88,13 @@ class HostOnly:
         parts = None if self._light.has_device else common_parts(self._light, bare)
         if not event_ns and parts is None:
             return replace(self._light, taken_off_ns=0)
-        return self._taken_off(self._clock(event_ns, parts), event_ns)
+        is_more = self._most_ns < event_ns < MOST_NS - PRECISION_NS
+        if is_more and not self._light.has_device:
+            event_ns = int(self._most_ns)
+        clock = self._clock(event_ns, parts)
+        if is_more and not self._light.has_device and parts is None:
+            clock = self._evenly(wanted / self._typical_on(clock), clock)
+        return self._taken_off(clock, event_ns)
 
     def scaled(self, bare: list[BareStep]) -> LightSteps:
         """Return the steps, and their parts where these were timed, no longer than with nothing
@@ -101,11 +116,13 @@ class HostOnly:
         bounds = self._bounds_on(clock)
         return typical_ns(bounds[1::2] - bounds[::2])
 
-    def _evenly(self, part: float) -> StoppedClock:
-        """One on which each step takes this part of its time."""
-        bounds = self._bounds.reshape(-1, 2)
+    def _evenly(self, part: float, clock: StoppedClock | None = None) -> StoppedClock:
+        """One on which each step takes this part of its time, as recorded or on another clock."""
+        shown = self._bounds if clock is None else clock.at(self._bounds)
+        bounds = shown.reshape(-1, 2)
         given = laid_out(bounds, (np.diff(bounds) * part).astype(np.int64))
-        return StoppedClock(self._host, 0, (self._bounds, np.concatenate(given)))
+        event_ns = 0 if clock is None else clock.event_ns
+        return StoppedClock(self._host, event_ns, (shown, np.concatenate(given)))
 
     def _clock(self, event_ns: int, parts: Parts | None) -> StoppedClock:
         """One that stands so long, but in parts that were timed as long as it has to there."""
@@ -122,7 +139,7 @@ class HostOnly:
             stretches = starts[parts.usual], ends[parts.usual]
             took = calibrate(partial(_long, mine, *stretches, parts.middle[part]), wanted)
             for times, some in zip(each, inside, strict=True):
-                times[some] = took
+                times[some] = min(took, self._most_ns)
         all_of_them = np.concatenate(each)
         shown = StoppedClock(self._host, all_of_them).at(parts.bounds_ns)
         return StoppedClock(self._host, all_of_them, parts.evened_out(shown))
