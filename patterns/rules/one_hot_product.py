@@ -30,7 +30,8 @@ _MOST_VIEWS = 4  # of an index, as `index[:, None]`
 _MOST_DIGITS = 12  # of a number of classes: a damaged file may hold any number
 _CASTS = aten("to _to_copy type_as contiguous clone")
 _BETWEEN = _CASTS | VIEWS
-_TURNED = aten("t transpose permute")  # a product with that sums rows by class
+_TURNED = aten("t transpose permute numpy_T")  # a product with that sums rows by class
+_BY_CLASS = "sum rows by class: zeros(classes, x.shape[1]).index_add_(0, index, x)"
 # Where each product has its two factors, and which dim of the second one is summed over.
 _PRODUCTS = {
     "aten::matmul": (0, 1, 0), "aten::mm": (0, 1, 0), "aten::linear": (0, 1, 1),
@@ -51,6 +52,7 @@ _SCATTERED = (
     "aten::scatter_ | float[32, 512], =1, long[32, 1], =1\n"
 )
 _PRODUCT = "aten::matmul 90us | float[32, 512], float[512, 16]\n"
+_SUMS = "aten::matmul 90us | float[512, 32], float[32, 16]\n"
 _SUMMED = "aten::sum | float[32, 512]\n"
 _TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
     "autograd::engine::evaluate_function: MmBackward0",
@@ -59,13 +61,15 @@ _TRAINED = _PRODUCT.replace("90us", "seq=4") + under(
 
 
 class OneHotProduct(Pattern):
-    """A matrix is multiplied with a one-hot tensor, which looks up its rows.
+    """A matrix is multiplied with a one-hot tensor, which looks up its rows, or sums them by class.
 
     What it does: It finds `F.one_hot`, or `scatter_` of one number into zeros, with nothing but
     casts and views between it and a product of the same sizes with a matrix that has a row for each
-    of 64 classes or more. Where a backward computes a gradient of the factor, or a later operator
-    of the forward takes two tensors of these sizes, as a loss does, it may be no one-hot one. It is
-    info, and the product alone is counted, where such an operator takes one.
+    of 64 classes or more; also with one that has a row for each index, if the one-hot tensor is
+    turned (`one_hot.T @ x`), which sums rows by class. Where a backward computes a gradient of the
+    factor, or a later operator of the forward takes two tensors of these sizes, as a loss does, it
+    may be no one-hot one. It is info, and the product alone is counted, where such an operator
+    takes one.
     Why it costs: A row of zeros is written, cast, read and multiplied for each index, where an
     embedding copies one row. With 2,000 classes that took 34 times as long.
     Example: `F.one_hot(words, 2000).float() @ weight`, recorded as
@@ -74,9 +78,10 @@ class OneHotProduct(Pattern):
 
     Instead: Look rows up: `F.embedding(words, weight)` or `weight[words]`. In place of an
     `nn.Linear` of one-hot tensors an `nn.Embedding` has its weight transposed; its bias is added.
+    Sum rows by class with `x.new_zeros(classes, x.shape[1]).index_add_(0, index, x)`.
     Cannot see: It needs input shapes. It misses one-hot tensors that other operators use before the
     product, that data sets make, that recurrent layers take, or that `F.one_hot` makes without a
-    number of classes, and sums of rows by class (`one_hot.T @ x`; there is `index_add_`).
+    number of classes.
     """
 
     code = "TDY415"
@@ -145,9 +150,20 @@ class OneHotProduct(Pattern):
             "labels-in-a-loss",
             steps(_MADE + _PRODUCT + "aten::mse_loss | float[32, 512], float[32, 512]\n"),
         ),
-        Quiet(
+        Fires(
             "sums-by-class",
-            steps((_MADE + "aten::t | float[32, 512]\n" + _PRODUCT).replace("32", "512")),
+            steps(under(FRAME, _MADE + "aten::t | float[32, 512]\n" + _SUMS)),
+            events=3,
+            at=AT,
+        ),
+        Fires(
+            "sums-by-class-of-as-many",
+            steps((_MADE + "aten::t | float[32, 512]\n" + _SUMS).replace("32", "512")),
+            events=3,
+        ),
+        Quiet(
+            "turned-before-another-matrix",
+            steps(_MADE + "aten::t | float[32, 512]\n" + _SUMS.replace("[32,", "[48,")),
         ),
         Quiet("into-other-numbers", steps(_SCATTERED.replace("zeros", "eye") + _PRODUCT)),
         Abstains("no-numbers", steps((_MADE + _PRODUCT).replace(", =512", ""))),
@@ -167,8 +183,8 @@ class OneHotProduct(Pattern):
         def product_of(each: _LookupByProduct) -> Event:
             return each.product
 
-        def place(each: _LookupByProduct) -> tuple[Location | None, int, bool]:
-            return each.product.location, each.classes, each.is_used_again
+        def place(each: _LookupByProduct) -> tuple[Location | None, int, bool, bool]:
+            return each.product.location, each.classes, each.is_used_again, each.is_turned
 
         for same in places.parts(_that_may_be(trace, found), place, product_of):
             backward = backward_of(trace, np.array([each.product.row for each in same]))
@@ -182,6 +198,9 @@ class OneHotProduct(Pattern):
                 fix_place=_made_at(same[0]),
             )
 
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return _BY_CLASS if _sums_by_class(events[0]) else self.fix
+
 
 @dataclass(frozen=True, slots=True)
 class _LookupByProduct:
@@ -191,12 +210,14 @@ class _LookupByProduct:
         ops: what makes the tensor, casts and views it, and multiplies it, by start.
         product: the last of them.
         dims: of the tensor.
+        is_turned: whether it sums rows by class.
         is_used_again: whether a later operator may take it, too, so that it has to be made.
     """
 
     ops: Rows
     product: Event
     dims: tuple[int, ...]
+    is_turned: bool
     is_used_again: bool = False
 
     @property
@@ -215,18 +236,22 @@ def _products(trace: Trace, made: Rows) -> Iterator[_LookupByProduct]:
         dims = _dims_of(maker)
         if not dims:
             continue
-        is_float, ops = maker.name == _SCATTER, [maker.row]
+        is_float, is_turned, ops = maker.name == _SCATTER, False, [maker.row]
         for op in launches.ops_after(maker):
-            takes_it = _is_reshaped(op.input_shapes[:1], dims)
-            if op.name in _BETWEEN and not (op.name in _TURNED and takes_it):
+            takes_it = _is_reshaped(op.input_shapes[:1], dims[::-1] if is_turned else dims)
+            if op.name in _BETWEEN:
+                if takes_it and op.name in _TURNED:
+                    if is_turned or len(dims) != 2:
+                        break
+                    is_turned = True
                 if takes_it:
                     ops.append(op.row)
                     is_cast = op.name in _CASTS and not _LONG.isdisjoint(op.input_dtypes[:1])
                     is_float = is_float or is_cast
                 continue
-            is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims)
+            is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims, is_turned)
             if is_lookup and not _has_gradient(trace, op, dims):
-                yield _LookupByProduct(np.array([*ops, op.row]), op, dims)
+                yield _LookupByProduct(np.array([*ops, op.row]), op, dims, is_turned)
             break
 
 
@@ -308,8 +333,11 @@ def _is_reshaped(shapes: Shape, dims: tuple[int, ...]) -> bool:
     return is_dims(shape) and shape[-1:] == dims[-1:] and prod(shape) == prod(dims)
 
 
-def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
-    """Tell whether a product takes such a tensor and a matrix with a row for each class."""
+def _looks_up(op: Event, dims: tuple[int, ...], is_turned: bool) -> bool:
+    """Tell whether a product takes such a tensor and a matrix with a row for each class, or a
+    turned one and a matrix with a row for each index.
+    """
+    dims = dims[::-1] if is_turned else dims
     first, second, summed = _PRODUCTS[op.name]
     shapes = op.input_shapes
     if len(shapes) <= second or not is_dims(shapes[first]) or not is_dims(shapes[second]):
@@ -317,6 +345,15 @@ def _looks_up(op: Event, dims: tuple[int, ...]) -> bool:
     matrix = shapes[second]
     is_factor = _is_reshaped(shapes[first:], dims)
     return is_factor and len(matrix) == 2 and matrix[summed] == dims[-1]
+
+
+def _sums_by_class(product: Event) -> bool:
+    """Tell whether the first factor of a product was turned just before."""
+    turned = product.input_shapes[_PRODUCTS[product.name][0]][::-1]
+    ops = launches.ops_in_no_op(product.trace, int(product.trace.track_id[product.row]))
+    at = int(np.searchsorted(ops, product.row))
+    before = product.trace.events(ops[max(at - _MOST_VIEWS, 0) : at].tolist())
+    return any(op.name in _TURNED and op.input_shapes[:1] == (turned,) for op in before)
 
 
 def _has_gradient(trace: Trace, product: Event, dims: tuple[int, ...]) -> bool:
