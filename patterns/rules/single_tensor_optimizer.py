@@ -189,7 +189,9 @@ class SingleTensorOptimizer(Pattern):
         classes = _classes(events)
         name = " and ".join(sorted(classes))
         if classes and classes <= set(_FUSED_CLASSES):
-            return f"pass fused=True (or foreach=True) to {name}"
+            # On a CPU foreach gains little, and makes some optimizers slower.
+            foreach = " (or foreach=True)" if events[0].trace.devices_used else ""
+            return f"pass fused=True{foreach} to {name}"
         if classes and classes <= set(_CLASSES):
             return f"pass foreach=True to {name}"
         return self.fix
