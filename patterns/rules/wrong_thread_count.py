@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tidy.account.op_flops import COUNTED_OPS, op_flops
-from tidy.finding import NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Events, Rows, Trace
+from tidy.trace import Capability, Event, Events, Rows, Trace
 from tidy.trace.loader_workers import find_loader_workers
 
 from ..base import Match, Matches, Pattern
@@ -53,7 +54,8 @@ class WrongThreadCount(Pattern):
     process may use, by its affinity and its container's quota. Too few are half of those that are
     free, or fewer, where as many had nothing to do while the script was recorded, or else the
     machine's load leaves them free; too many are twice as many as there are, those of all processes
-    of the job on this machine together. It names the line that calls `torch.set_num_threads`.
+    of the job on this machine together. It names the line that calls `torch.set_num_threads`. Too
+    few by a variable of the environment, such as OMP_NUM_THREADS=1, are info: somebody wants them.
     Why it costs: A processor that idles computes nothing; threads that share one wait for each
     other at the end of each product.
     Example: `torch.set_num_threads(1)` on a machine with eight free processors, recorded as
@@ -77,6 +79,17 @@ class WrongThreadCount(Pattern):
     worth_a_word = share(0.3, "products that take less of the steps than this are not the step")
     examples = (
         Fires("one-of-eight", _run(_LARGE, 1), events=3),
+        Fires(
+            "by-a-variable",
+            _run(_LARGE, 1, more=', "variable": "OMP_NUM_THREADS=1"'),
+            events=3,
+            severity=Severity.INFO,
+        ),
+        Fires(
+            "by-the-script",
+            _run(_LARGE, 1, more=', "variable": "OMP_NUM_THREADS=4"'),
+            events=3,
+        ),
         Fires("four-times-as-many", _run(_LARGE, 32), events=3),
         Fires("of-all-processes", _run(_LARGE, 8, load=8.0, more=', "processes": 4'), events=3),
         Fires("below-linear", _run(f"aten::linear 950us\n  {_LARGE}", 1), events=3),
@@ -115,17 +128,24 @@ class WrongThreadCount(Pattern):
         if threads.are_too_few:
             part = max(threads.all / (threads.all + threads.free), 1 / 4)
             edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
-        set_at = threads_set_at(trace)
-        text = (
-            threads.text if set_at is None else f"{threads.text}; the number of threads is set here"
-        )
+        set_at, variable = threads_set_at(trace), threads.variable
+        why = f"; {variable} is set" if variable else ""
+        text = threads.text + ("; the number of threads is set here" if set_at is not None else why)
         yield Match(
             Events(trace, rows),
             message=f"large products run on {text}",
             location=set_at,
             cost=time,
             edit=edit,
+            severity=Severity.INFO if variable and set_at is None and edit is not None else None,
         )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        threads = _threads_of(events[0].trace)
+        variable = "" if threads is None else threads.variable.partition("=")[0]
+        if not variable or threads_set_at(events[0].trace) is not None:
+            return self.fix
+        return f"if it is not meant, set {variable} to the processors that are free"
 
     def _large_products(self, trace: Trace) -> Rows:
         """The ops that are large, without those that are in another of them."""
@@ -147,12 +167,14 @@ class _Threads:
         own, processes: threads of this process, and processes of the job on this machine.
         processors: that the process may use.
         free: processors that nothing ran on, on average; 0 if that is not known.
+        variable: of the environment, that says how many; "" for none.
     """
 
     own: int
     processes: int
     processors: int
     free: float
+    variable: str
 
     @property
     def all(self) -> int:
@@ -188,7 +210,10 @@ def _threads_of(trace: Trace) -> _Threads | None:
         free = min(idle, processors - own * processes)
     elif load is not None:
         free = processors - max(load, own * processes)
-    return _Threads(own, processes, processors, max(free, 0.0))
+    variable = said.get("variable")
+    is_of_it = isinstance(variable, str) and variable.partition("=")[2] == str(own)
+    name = variable if isinstance(variable, str) and is_of_it else ""
+    return _Threads(own, processes, processors, max(free, 0.0), name)
 
 
 def _starts_processes(trace: Trace, threads: _Threads) -> bool:

@@ -12,6 +12,7 @@ from io import FileIO
 from typing import Any
 
 HEADER = "tidy_threads"
+_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 # Where Linux says what part of its processors a container may use: in all and a period, in us.
 _QUOTAS = (
@@ -75,7 +76,7 @@ def _ask_blas() -> Callable[[], int] | None:
 
 def machine_facts() -> dict[str, Any]:
     """Return what threads compete for: processors, processes of this job here, and the machine's
-    load.
+    load; and the variable that says how many there are, if one is set.
     """
     facts: dict[str, Any] = {"processors": usable_cpus()}
     with suppress(OSError, AttributeError):
@@ -83,6 +84,9 @@ def machine_facts() -> dict[str, Any]:
     processes = os.environ.get("LOCAL_WORLD_SIZE", "")
     if processes.isdigit():
         facts["processes"] = int(processes)
+    named = (f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ)
+    if variable := next(named, ""):
+        facts["variable"] = variable
     return facts
 
 

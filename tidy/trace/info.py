@@ -118,7 +118,8 @@ class TraceInfo:
     def threads(self) -> Mapping[str, Any]:
         """How many threads compute, and what for: `intra_op`, `processors`, `load`, `processes`.
 
-        `idle` is how many of the processors had nothing to do while the script was recorded.
+        `idle` is how many of the processors had nothing to do while the script was recorded, and
+        `variable` what the environment said: `OMP_NUM_THREADS=1`.
         """
         said = self.header.get("tidy_threads")
         return said if isinstance(said, Mapping) else {}
