@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidy.finding import NotApplicable, Obstacle, Severity
-from tidy.trace import Capability, Trace
+from tidy.trace import Capability, Event, Trace
 
 from ..base import Matches, Pattern, remark
 from ..examples import Abstains, Fires, Quiet, steps
@@ -20,7 +22,8 @@ class SingleStep(Pattern):
 
         ProfilerStep#0      and no other
 
-    Instead: Record five steps or so, `schedule(wait=2, warmup=1, active=5)`.
+    Instead: Record five steps or so, `schedule(wait=2, warmup=1, active=5)`. Where `tidy run` has
+    ended early since the recording had grown large, give it a greater `--max-size`.
     Cannot see: It does not know how long the run was.
     """
 
@@ -31,6 +34,7 @@ class SingleStep(Pattern):
     why_no_edit = "it is about the recording, not the run"
     examples = (
         Fires("one", steps("aten::mm", count=1)),
+        Fires("by-tidy-run", "# tidy_notes []\n" + steps("aten::mm", count=1)),
         Quiet("two", steps("aten::mm", count=2)),
         Abstains("not-marked", "aten::mm"),
     )
@@ -44,3 +48,7 @@ class SingleStep(Pattern):
         first = next(iter(trace.within(trace.steps[0].start_ns, trace.steps[0].end_ns)))
         what = "one step was recorded: what happens in each step looks as if it happened once"
         yield remark([first], what)
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        is_by_tidy = "tidy_notes" in events[0].trace.info.header
+        return "record more steps: tidy run --max-size, --seconds" if is_by_tidy else self.fix

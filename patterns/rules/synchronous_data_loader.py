@@ -29,6 +29,7 @@ _WITHIN = (
     "aten::_local_scalar_dense", "aten::as_strided", "aten::cat", "aten::narrow", "aten::copy_",
     "aten::empty*", "aten::resize_", "aten::view", "detach*",
 )  # fmt: skip
+_LONGEST_ROW_NS = 15_000  # what takes longer does more than to take a row from memory
 _MOST = 0.75  # of the fetches; the first of an epoch draws the order too
 
 _FETCH = frames.FETCH_ALONE
@@ -143,7 +144,7 @@ class SynchronousDataLoader(Pattern):
     def _work(self, trace: Trace, fetches: Rows) -> LoaderWork | None:
         """The function that most of these fetches is spent in, but for one that takes rows."""
         work = costliest_function(trace, fetches, self.most_of_loading)
-        if work is None or work.time_ns < 1e3 * self.longest_row_us * work.calls:
+        if work is None or work.time_ns < _LONGEST_ROW_NS * work.calls:
             return None
         return work
 

@@ -17,7 +17,7 @@ from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
 from ..evidence.python import frames, loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import LARGE_INFO, Option, word_share
+from ..option import Option, word_share
 
 _MADE = "aten::lift_fresh"
 _ROUND = ("aten::empty", "aten::to", _MADE, "aten::detach_")  # torch.tensor([...])
@@ -62,7 +62,7 @@ class TensorOfEachList(Pattern):
     most_numbers = Option(
         64, "of longer lists the numbers take longer than the tensors made of them", least=1
     )
-    worth_a_word = word_share(LARGE_INFO, "such batches")
+    worth_a_word = word_share(0.02, "such batches")
     examples = (
         Fires("lists", steps(_batch()), events=3, at=AT),
         Quiet("long-lists", steps(_batch(900))),
