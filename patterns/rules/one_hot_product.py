@@ -157,9 +157,13 @@ class OneHotProduct(Pattern):
             at=AT,
         ),
         Fires(
-            "sums-by-class-of-as-many",
-            steps((_MADE + "aten::t | float[32, 512]\n" + _SUMS).replace("32", "512")),
+            "sums-of-what-is-computed-then",
+            steps(_MADE, "aten::t | float[32, 512]\naten::add | float[32, 16]\n" + _SUMS),
             events=3,
+        ),
+        Quiet(
+            "turned-and-smoothed",
+            steps(_MADE, "aten::t | float[32, 512]\naten::add | float[512, 32]\n" + _SUMS),
         ),
         Quiet(
             "turned-before-another-matrix",
@@ -250,6 +254,8 @@ def _products(trace: Trace, made: Rows) -> Iterator[_LookupByProduct]:
                     is_float = is_float or is_cast
                 continue
             is_lookup = is_float and op.name in _PRODUCTS and _looks_up(op, dims, is_turned)
+            if is_turned and not {dims, dims[::-1]} & {*op.input_shapes}:
+                continue  # what is summed may be computed after the tensor was turned
             if is_lookup and not _has_gradient(trace, op, dims):
                 yield _LookupByProduct(np.array([*ops, op.row]), op, dims, is_turned)
             break

@@ -25,7 +25,11 @@ _LINEAR = "rows = F.linear(F.one_hot(words, 800).float(), weight.t())  #!"
 _SQUARE = "rows = F.linear(F.one_hot(words[:32], 800).float(), weight.t())  #!"
 _LOOKED_UP = "rows = F.embedding(words, weight)"
 
+_BY_CLASS = "rows = F.one_hot(words, 800).float().T @ (weight[words] + 1)  #!"
+_ADDED = "rows = weight.new_zeros(800, 32).index_add_(0, words, weight[words] + 1)"
+
 LOOKUP_CASES = [
+    Case("messages-summed-by-node", "TDY415", _TRAINED.format(_BY_CLASS), ((_BY_CLASS, _ADDED),)),
     Case(
         "words-as-one-hot-tensors",
         "TDY415",
@@ -102,9 +106,10 @@ LOOKUP_LOOK_ALIKES = [
     ),
     LookAlike(
         "TDY415",
-        "sums-by-class",
+        "smoothed-sums-by-class",
         _TRAINED.format(
-            "many = F.one_hot(words.repeat(7)[:800], 800).float()\n    rows = many.t() @ weight"
+            "many = F.one_hot(words.repeat(7)[:800], 800).float()\n"
+            "    rows = (many.t() + 0.001) @ weight"
         ),
         {"aten::one_hot": 8},
     ),
