@@ -139,11 +139,13 @@ def test_anti_pattern(run: Run) -> None:
 
 @each_run(f"{name}-single" for name in OPTIMIZERS)
 def test_the_fix_of_an_optimizer_is_an_argument_of_its_class(run: Run) -> None:
-    """By the signatures of the PyTorch that is installed; fused is named wherever it is one."""
+    """By the signatures of the PyTorch that is installed: fused alone wherever it is one, since
+    these runs are on a CPU.
+    """
     torch, name = pytest.importorskip("torch"), run.name.removesuffix("-single")
     (fix,) = {finding.fix for finding in run.report.findings if finding.code == "TDY601"}
     has = set(inspect.signature(getattr(torch.optim, name)).parameters) & {"foreach", "fused"}
-    assert set(re.findall(r"(\w+)=True", fix)) == has
+    assert set(re.findall(r"(\w+)=True", fix)) == (has & {"fused"} or has)
     assert fix.endswith(f" to {name}")
 
 

@@ -68,6 +68,7 @@ _ONCE = {
     "TDY003-one-slow-launch": "the first launch of a kernel, and many later ones",
     "TDY003-mostly-left-out": "the same",
     "TDY004-one": "many steps",
+    "TDY004-by-tidy-run": "the same",
     "TDY403-gelu": "one chain, longer than any that is looked for",
     "TDY403-normalisation": "one chain, too",
     "TDY412-a-list": "sizes that begin anew",
