@@ -234,7 +234,7 @@ assert {kind: 1}[torch.bfloat16] == 1 and kind not in (torch.float16, torch.floa
 assert "bfloat16" in repr(kind)
 for use in (
     lambda: torch.ones(2, dtype=kind), lambda: torch.ones(2).to(kind), torch.ones(2).bfloat16,
-    lambda: torch.nn.Linear(2, 2).to(kind),
+    lambda: torch.nn.Linear(2, 2).to(kind), torch.nn.Linear(2, 2).bfloat16,
     lambda: torch.finfo(kind),
     lambda: torch.autocast("cpu", dtype=kind).__enter__(),
     lambda: torch.set_default_dtype(kind),

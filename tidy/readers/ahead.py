@@ -115,7 +115,8 @@ def _text_of(cut: list[Piece], workers: Workers) -> SharedText | TextInFile:
     first, sizes = cut[0], [each.cuts[-1] for each in cut]
     if isinstance(first, PieceOfFile) and first.file.place is not None:
         return TextInFile(first.file.place, first.start, sizes)
-    return SharedText([each.content for each in cut], workers)
+    texts = [memoryview(each.text)[:size] for each, size in zip(cut, sizes, strict=True)]
+    return SharedText(texts, workers)
 
 
 def read_pieces(pieces: _Pieces) -> _Read:

@@ -51,11 +51,6 @@ class CutPiece(NamedTuple):
         starts = accumulate(self.sizes, initial=len(self.text) - sum(self.sizes))
         return [self.text[a:b] for a, b in pairwise(starts)]
 
-    @property
-    def content(self) -> memoryview:
-        """The text of the piece."""
-        return memoryview(self.text)[: self.cuts[-1]]
-
 
 class PieceOfFile(NamedTuple):
     """The same of a piece that lies in a file as it is, of which little was read.
@@ -83,11 +78,6 @@ class PieceOfFile(NamedTuple):
         each = container.BLOCK_NBYTES
         starts = range(self.read_from, self.end, each)
         return [self.file.text(at, at + each) for at in starts]
-
-    @property
-    def content(self) -> memoryview:
-        """The text of the piece."""
-        return memoryview(self.text)[: self.cuts[-1]]
 
 
 class EventText(Generic[T]):

@@ -44,7 +44,6 @@ class StoppedClock:
         event_ns: int | Floats,
         parts: tuple[Numbers, Numbers] | None = None,
     ) -> None:
-        self.event_ns = event_ns
         count = len(when.starts_ns)
         each = np.broadcast_to(np.asarray(event_ns, np.float64) / 2, count + len(when.ends_ns))
         since = np.concatenate([when.starts_ns - each[:count].astype(np.int64), when.ends_ns])

@@ -88,12 +88,13 @@ class HostOnly:
         parts = None if self._light.has_device else common_parts(self._light, bare)
         if not event_ns and parts is None:
             return replace(self._light, taken_off_ns=0)
-        is_more = self._most_ns < event_ns < MOST_NS - PRECISION_NS
-        if is_more and not self._light.has_device:
+        is_more = self._most_ns < event_ns < MOST_NS - PRECISION_NS and not self._light.has_device
+        if is_more:
             event_ns = int(self._most_ns)
-        clock = self._clock(event_ns, parts)
-        if is_more and not self._light.has_device and parts is None:
-            clock = self._evenly(wanted / self._typical_on(clock), clock)
+        if is_more and parts is None:
+            clock = self._evenly(wanted / self._typical(event_ns), event_ns)
+        else:
+            clock = self._clock(event_ns, parts)
         return self._taken_off(clock, event_ns)
 
     def scaled(self, bare: list[BareStep]) -> LightSteps:
@@ -116,12 +117,13 @@ class HostOnly:
         bounds = self._bounds_on(clock)
         return typical_ns(bounds[1::2] - bounds[::2])
 
-    def _evenly(self, part: float, clock: StoppedClock | None = None) -> StoppedClock:
-        """One on which each step takes this part of its time, as recorded or on another clock."""
-        shown = self._bounds if clock is None else clock.at(self._bounds)
+    def _evenly(self, part: float, event_ns: int = 0) -> StoppedClock:
+        """One on which each step takes this part of its time, once it has stood at each event."""
+        shown = self._bounds
+        if event_ns:
+            shown = StoppedClock(self._host, event_ns).at(shown)
         bounds = shown.reshape(-1, 2)
         given = laid_out(bounds, (np.diff(bounds) * part).astype(np.int64))
-        event_ns = 0 if clock is None else clock.event_ns
         return StoppedClock(self._host, event_ns, (shown, np.concatenate(given)))
 
     def _clock(self, event_ns: int, parts: Parts | None) -> StoppedClock:
