@@ -210,3 +210,47 @@ def test_of_both_frameworks_the_one_whose_optimizer_steps(tmp_path: Path) -> Non
         "tidy.runtime [1, 2, 3]",
         "PyTorch [1, 2, 3]",
     ]
+
+
+_CUT_ANYWHERE = """
+import {framework} as torch
+from tidy.run.child import endings, recorder, stages
+
+sys.setswitchinterval(1e-6)  # what is due is due between any two bytecodes
+stages._FIRST_NS = stages._SHORTEST_NS = stages._LONGEST_NS = {piece_ns}
+
+class Often(endings.Ticker):
+    def __init__(self, seconds, function):
+        super().__init__(0.0002, function)
+
+recorder.endings.Ticker = Often
+weight = torch.ones(4, 4, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.1)
+for _ in range({recordings}):
+    with tidy.record(steps=20) as recording:
+        for _ in range(23):
+            optimizer.zero_grad()
+            (weight @ torch.ones(4, 4)).sum().backward()
+            optimizer.step()
+    steps = recording.trace.steps
+    assert [step.number for step in steps] == [*range(1, 21)], steps
+    assert all(a.end_ns <= b.start_ns for a, b in zip(steps, steps[1:])), steps
+    assert len([*recording.trace.named("aten::matmul")]) >= 20
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("framework", "piece_ns", "recordings"),
+    [
+        pytest.param("torch", 3_000_000, 8, marks=pytest.mark.oracle),
+        ("tidy.runtime", 200_000, 8),
+    ],
+)
+def test_cuts_at_any_moment_lose_no_step(
+    framework: str, piece_ns: int, recordings: int, tmp_path: Path
+) -> None:
+    """Many cuts come due while a step is noted; the script goes on, and its steps stay in order."""
+    text = _CUT_ANYWHERE.format(framework=framework, piece_ns=piece_ns, recordings=recordings)
+    done = python(write_script(tmp_path, "import sys\nimport tidy\n" + text), cwd=tmp_path)
+    assert (done.code, done.out) == (0, "done\n"), done.err

@@ -189,13 +189,15 @@ class EventCapture:
         return frame is not None
 
     def _keep_range(self, context: list[Any], end: int) -> None:
-        if self._open_ranges.pop(id(context), None) is None:
+        if id(context) not in self._open_ranges:
             return  # the capture has ended before the range
         record, start, ident, place = context
         if record.name.startswith("Optimizer.step#"):
             tracker.increment("Optimizer")
-        number = per_thread.sequence_nr
-        self.records.append((record.name, start, end, ident, number, place))
+        kept = (record.name, start, end, ident, per_thread.sequence_nr, place)
+        # One right after the other: a capture that ends in between has lost the range.
+        if self._open_ranges.pop(id(context), None) is not None:
+            self.records.append(kept)
 
     def _op(self) -> Callable[..., Any]:
         append = self.records.append

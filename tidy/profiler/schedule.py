@@ -86,7 +86,8 @@ class StepTracker:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._current = 0
-        self._lock = threading.Lock()
+        # A recorder may be stopped between two bytecodes of what has the lock.
+        self._lock = threading.RLock()
 
     def add(self, requester: str) -> None:
         """Let a new caller start where the others are."""

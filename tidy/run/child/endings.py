@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from sys import _getframe as getframe
 from typing import Any
 
@@ -16,8 +17,9 @@ from .patches import Preceded
 _WAIT_S = 15.0
 _terminating = False
 _to_call: list[Callable[[], None]] = []  # by the main thread
-_is_asked = False  # whether Python knows that there are some
-_calling = False  # whether it calls them now
+# Has a key unless Python knows that there are some. To take it and to give it back are one step of
+# C each, within which no other thread runs.
+_unasked = {"ask": False}
 
 
 def install(recorder: Any) -> None:
@@ -117,26 +119,24 @@ def call_in_main_thread(function: Callable[[], None]) -> None:
     called once then, however often it was asked for, and what Python calls is there until then.
 
     It is not where the main thread is deep in calls: at the limit of recursion nothing of ours can
-    run, and what cannot run would raise in the script. While others are called it is not either:
-    Python 3.11 hangs where a call is added during a pending one and functions are profiled, since
-    it looks for calls before each function, does not make one within another, and looks again.
+    run, and what cannot run would raise in the script. Before Python 3.12 it is not while others
+    are called either: Python 3.11 hangs where a call is added during a pending one and functions
+    are profiled, since it looks for calls before each function, does not make one within another,
+    and looks again.
     Both are over soon: ask again.
     """
-    global _is_asked
     import ctypes
 
-    if _calling and sys.version_info < (3, 12):
-        return
     if thread.get_ident() != MAIN_THREAD and _is_deep():
         return
     if function not in _to_call:
         _to_call.append(function)
-    if not _is_asked:
-        _is_asked = True  # before: it may be called at once
-        # What asks for the truth of an object is C, and hands on what calling Python raises.
-        pending, given = ctypes.pythonapi.PyObject_IsTrue, ctypes.py_object(_pending)
-        if ctypes.pythonapi.Py_AddPendingCall(pending, given):  # the interpreter's list is full
-            _is_asked = False
+    if _unasked.pop("ask", True):
+        return
+    # What asks for the truth of an object is C, and hands on what calling Python raises.
+    pending, given = ctypes.pythonapi.PyObject_IsTrue, ctypes.py_object(_pending)
+    if ctypes.pythonapi.Py_AddPendingCall(pending, given):  # the interpreter's list is full
+        _unasked["ask"] = False
 
 
 def _is_deep() -> bool:
@@ -151,23 +151,31 @@ def _is_deep() -> bool:
     return left <= 0
 
 
-class _Pending:
+class _Calls:
     """Calls what there is to call when its truth is asked for, and is false."""
 
     def __bool__(self) -> bool:
-        global _is_asked, _calling
-        try:
-            _calling = True  # before: another thread may ask as soon as it can
-            _is_asked = False
-            with suppress(RecursionError):
-                if has_room():
-                    _call_all()
-        finally:
-            _calling = False  # no other thread runs between this and the end
+        if sys.version_info >= (3, 12):
+            _unasked["ask"] = False
+        with suppress(RecursionError):
+            if has_room():
+                _call_all()
         return False
 
 
-_pending = _Pending()
+class _Done:
+    """May be asked again from when its truth is asked for, and is false."""
+
+    __bool__ = partial(_unasked.setdefault, "ask", False)
+
+
+class _CallsAndIsDone:
+    """The two after each other: when the second comes nothing of Python's runs any more."""
+
+    __bool__ = partial(any, (_Calls(), _Done()))
+
+
+_pending = _Calls() if sys.version_info >= (3, 12) else _CallsAndIsDone()
 
 
 def _call_all() -> None:

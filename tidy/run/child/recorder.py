@@ -212,16 +212,16 @@ class Recorder(Harmless):
         if self.state == "ended" or self._pid != os.getpid():
             return
         with self._lock:
+            self._at_step = True
             moment = self._paused_ns = self._backend.pause()
             self.step_count += 1
-            self._at_step = True
             try:
                 if self._lines is not None and self._stage.how == FULL:
                     self._lines.refresh()
                 self._after_step(moment)
             finally:
-                self._at_step = False
                 self._backend.resume()
+                self._at_step = False
 
     def _after_step(self, moment: int) -> None:
         if self.state == "leaving":
@@ -248,7 +248,7 @@ class Recorder(Harmless):
             elif now > self._length.cut_ns and self.state == "recording" and not self._due:
                 self._due = "next" if self._stage.is_late(now) else "cut"
             if self._due:
-                self._do_due()
+                self._after(self._due)
 
     def _look_at_clock(self, now: int = 0) -> bool:
         """Called often, from any thread; whether it is to be called again."""
@@ -271,7 +271,10 @@ class Recorder(Harmless):
 
     @harmless
     def _do_due(self) -> None:
-        # Where another thread is at work it is asked for again.
+        # Where another thread is at work, or this one was called in the middle of a step's end, it
+        # is asked for again.
+        if self._at_step or self._pid != os.getpid():
+            return
         if self._due and self.state == "recording" and self._lock.acquire(blocking=False):
             try:
                 self._after(self._due)
