@@ -226,4 +226,5 @@ def test_epochs_that_start_their_workers(
             f"        for batch in {_LOADER}):"
         )
         assert "persistent_workers=True" in each["fix"]
-        assert each["cost_share"] > 0.1
+        # Three times in ten steps two processes are started; how long the rest takes is open.
+        assert each["cost_ns"] > 0.3e6

@@ -66,8 +66,9 @@ def _with_workers(torch: str, folder: Path) -> tuple[dict[str, Any], dict[str, A
     assert found["before_ns"] > 90e6
     assert measured["after_ns"] > 50e6
     low, high = measured["predicted_ns"]
-    # Of the rest, 50 ms of sleep, a fifth may be saved for all that the prediction knows.
-    assert 0.8 * 50e6 < low <= high
+    # Of the rest, 50 ms of sleep, a fifth may be saved for all that the prediction knows. Its share
+    # of a step is that of the recorded run, where sleeps are longer by other parts.
+    assert 0.75 * 50e6 < low <= high
     # Recorded and timed as it stands, then timed with workers.
     shown = [line for line in err.splitlines() if line.startswith("workers")]
     assert shown[:2] == ["workers 0"] * 2
