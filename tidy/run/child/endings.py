@@ -151,7 +151,7 @@ def _is_deep() -> bool:
     return left <= 0
 
 
-class _Calls:
+class _Asked:
     """Calls what there is to call when its truth is asked for, and is false."""
 
     def __bool__(self) -> bool:
@@ -169,13 +169,13 @@ class _Done:
     __bool__ = partial(_unasked.setdefault, "ask", False)
 
 
-class _CallsAndIsDone:
+class _AskedAndDone:
     """The two after each other: when the second comes nothing of Python's runs any more."""
 
-    __bool__ = partial(any, (_Calls(), _Done()))
+    __bool__ = partial(any, (_Asked(), _Done()))
 
 
-_pending = _Calls() if sys.version_info >= (3, 12) else _CallsAndIsDone()
+_pending = _Asked() if sys.version_info >= (3, 12) else _AskedAndDone()
 
 
 def _call_all() -> None:

@@ -57,8 +57,7 @@ class Recorder(Harmless):
         self.busy, self._paused_ns = False, 0  # the latter: when the recorder was last called
         # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
         self._due = ""
-        self.state = "new"
-        self._has_begun = False  # `state` tells of it when that is done
+        self.state, self._has_begun = "new", False  # the former tells of it when that is done
         self._length = PieceLength()
         self._places = MadePlaces(settings.get("ours", ""))
         self._lines: Any = None
@@ -271,11 +270,9 @@ class Recorder(Harmless):
 
     @harmless
     def _do_due(self) -> None:
-        # Where another thread is at work, or this one was called in the middle of a step's end, it
-        # is asked for again.
-        if self._at_step or self._pid != os.getpid():
-            return
-        if self._due and self.state == "recording" and self._lock.acquire(blocking=False):
+        # Where a thread is at work, which may be this one in a step's end, it is asked for again.
+        may_do = self._due and not self._at_step and self._pid == os.getpid()
+        if may_do and self.state == "recording" and self._lock.acquire(blocking=False):
             try:
                 self._after(self._due)
             finally:
