@@ -119,7 +119,8 @@ def _grown(trace: Trace, fewest: int) -> Iterator[_Growing]:
         ops = launches.ops_in_no_op(trace, track)
         step = loops.step_of(trace, trace.start_ns[ops])
         ops, step = ops[step >= 0], step[step >= 0]
-        sizes = _elements(trace, trace.inputs_id[ops])
+        inputs = trace.inputs_id[ops]
+        dims = np.append(trace.inputs.shape_texts, -1)[inputs]  # -1: no inputs
         order = np.lexsort((trace.start_ns[ops], step, trace.name_id[ops]))
         names = trace.name_id[ops][order]
         for some in np.split(order, np.flatnonzero(np.diff(names)) + 1) if len(order) else ():
@@ -131,7 +132,9 @@ def _grown(trace: Trace, fewest: int) -> Iterator[_Growing]:
             if (counts[there] != counts[there[0]]).any():
                 continue
             table = some.reshape(len(there), -1)
-            more = np.diff(sizes[table], axis=0)
+            # What has the same dims in two steps does not grow, which is so of nearly all.
+            table = table[:, (np.diff(dims[table], axis=0) != 0).all(axis=0)]
+            more = np.diff(_elements(trace, inputs[table]), axis=0)
             even = (more[0] > 0) & (more == more[0]).all(axis=0)
             for at in np.flatnonzero(even).tolist():
                 rows = ops[table[:, at]]
@@ -140,11 +143,11 @@ def _grown(trace: Trace, fewest: int) -> Iterator[_Growing]:
 
 
 def _elements(trace: Trace, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many elements all tensors among some inputs have."""
+    """How many elements all tensors among each of some inputs have."""
     distinct, which = np.unique(inputs, return_inverse=True)
     sizes = np.zeros(len(distinct), np.int64)
     for at, number in enumerate(distinct.tolist()):
         for dims in trace.inputs.shapes(number) or ():
             tensors = (dims,) if is_dims(dims) else dims
             sizes[at] += sum(prod(each) for each in tensors if is_dims(each) and each)
-    return sizes[which]
+    return sizes[which].reshape(inputs.shape)

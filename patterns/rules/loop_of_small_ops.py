@@ -242,6 +242,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
     no_result = launches.has_name(trace, *_NO_RESULT)
     is_of_lists = launches.has_name(trace, *_OF_LISTS)
     stacks = launches.has_name(trace, "aten::stack")
+    copies = launches.tree_rows(trace, "aten::_to_copy", "aten::copy_")
     fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
     over_samples = np.zeros(trace.tree_count, bool)
     for of_batch in (
@@ -259,7 +260,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int, forms: Forms) -
                 continue
             if reads_a_list[one_round].any() and is_of_lists[one_round].all():
                 continue
-            if no_result[one_round].all() and not _converts(trace, rows):
+            # Of what makes no new tensor a conversion copies all the same.
+            if no_result[one_round].all() and not launches.holds(trace, rows, copies).any():
                 continue
             # What puts the items of a batch together is the loader's own, by whom it is called.
             if stacks[one_round].any() and fetches.contains(rows[:1])[0]:
@@ -362,9 +364,3 @@ def _is_of_user(around: Event | None, location: Location) -> bool:
         return is_user_file(frame.file) or frame.file.rpartition("/")[2] == _COPIES
     # Some recordings give operators their line without frames around them.
     return location.is_call_line
-
-
-def _converts(trace: Trace, ops: Rows) -> bool:
-    """Tell whether one of these copies what it converts."""
-    copies = launches.tree_rows(trace, "aten::_to_copy", "aten::copy_")
-    return bool(launches.holds(trace, ops, copies).any())

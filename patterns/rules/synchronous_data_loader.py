@@ -229,8 +229,7 @@ class _RowItems(NamedTuple):
 
 def _count(trace: Trace, fetches: Rows, *names: str) -> NDArray[np.int64]:
     """Tell how many ops of these names each fetch holds."""
-    ops = launches.has_name(trace, *names)[trace.name_id[: trace.tree_count]]
-    ops &= trace.kind[: trace.tree_count] == EventKind.TorchOp
-    before = np.append(0, np.cumsum(ops))
-    ops_within: NDArray[np.int64] = before[trace.subtree_end[fetches]] - before[fetches + 1]
-    return ops_within
+    ops = trace.rows_of_kind(EventKind.TorchOp)
+    ops = ops[launches.has_name(trace, *names)[trace.name_id[ops]]]
+    within: NDArray[np.int64] = np.searchsorted(ops, trace.subtree_end[fetches])
+    return within - np.searchsorted(ops, fetches, side="right")

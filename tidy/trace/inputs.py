@@ -72,6 +72,11 @@ class Inputs:
         """A number for each `inputs_id`: where it is the same the dtypes are."""
         return np.array([signature[1] for signature in self._signatures], np.int64)
 
+    @cached_property
+    def shape_texts(self) -> NDArray[np.int64]:
+        """A number for each `inputs_id`: where it is the same the dims are."""
+        return np.array([signature[0] for signature in self._signatures], np.int64)
+
     def shapes(self, inputs_id: int) -> Shape:
         """Return the dims of each input: ((4, 3), (), ((2,), (2,))).
 

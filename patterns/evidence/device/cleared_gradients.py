@@ -117,17 +117,23 @@ def _given_back(trace: Trace) -> _Memory:
 
 def _nbytes(trace: Trace, walk: Walk) -> int:
     """Bytes of the gradients that a backward accumulates; 0 if some are not known."""
-    rows = tree_rows(trace, ACCUMULATE)
+    rows, known = tree_rows(trace, ACCUMULATE), _gradient_nbytes(trace)
     last = int(trace.subtree_end[walk.nodes[-1]])
     rows = rows[slice(*np.searchsorted(rows, (walk.nodes[0], last)))]
-    total = 0
-    for number in trace.inputs_id[rows].tolist():
+    sizes = [known[each] for each in trace.inputs_id[rows].tolist()]
+    return 0 if None in sizes else sum(filter(None, sizes))
+
+
+@kept
+def _gradient_nbytes(trace: Trace) -> dict[int, int | None]:
+    """Bytes of a gradient by the inputs of the node that accumulates it, None if not known."""
+    found = dict[int, int | None]()
+    for number in np.unique(trace.inputs_id[tree_rows(trace, ACCUMULATE)]).tolist():
         shapes, types = trace.inputs.shapes(number), trace.inputs.dtypes(number)
         size = ITEM_NBYTES.get(types[0], 0) if types else 0
-        if not size or not shapes or not is_dims(shapes[0]):
-            return 0
-        total += size * prod(shapes[0])
-    return total
+        is_known = size and shapes and is_dims(shapes[0])
+        found[number] = size * prod(shapes[0]) if is_known else None
+    return found
 
 
 def _outlives(trace: Trace, walk: Walk, call: int) -> bool:
