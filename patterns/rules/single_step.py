@@ -51,4 +51,4 @@ class SingleStep(Pattern):
 
     def fix_of(self, events: Sequence[Event]) -> str:
         is_by_tidy = "tidy_notes" in events[0].trace.info.header
-        return "record more steps: tidy run --max-size, --seconds" if is_by_tidy else self.fix
+        return "record more steps: `tidy run` has --max-size, --seconds" if is_by_tidy else self.fix

@@ -40,7 +40,7 @@ class TensorOfEachList(Pattern):
 
     What it does: It finds `torch.stack` of eight tensors or more, right after as many were made by
     `torch.tensor` of a list or a numpy array of up to 64 numbers each, with nothing done to them
-    between. That has to happen in two steps, and to take 5 % of the window in all while no device
+    between. That has to happen in two steps, and to take 2 % of the window in all while no device
     works. What a DataLoader does is left to TDY101.
     Why it costs: To make a tensor of a list takes some microseconds, as long as fifty numbers.
     Example: `torch.stack([torch.tensor(state) for state in states])`, recorded as
@@ -68,6 +68,7 @@ class TensorOfEachList(Pattern):
         Quiet("long-lists", steps(_batch(900))),
         Quiet("seven", steps(_batch(count=7))),
         Quiet("once", steps("aten::mm") + _batch()),
+        Fires("a-fortieth", steps(_batch(), "aten::mm 6000us", lasts_us=None), events=3, at=AT),
         Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),
         Quiet("computed", steps(_batch(more="aten::mul | float[8]\n"))),
         Fires("arrays", steps(under(FRAME, _ARRAY * 16, "aten::stack 20us")), events=3, at=AT),

@@ -148,4 +148,17 @@ def test_the_function_that_takes_most_of_loading_comes_first(tmp_path: Path) -> 
     assert finding["message"].endswith(", 83% of it in pad()")
     assert finding["fix_place"]["what"] == "pad() calls 41 operators each time"
     assert finding["fix_place"]["location"]["line"] == 12
-    assert finding["fix"].startswith("first make pad() cheaper")
+
+
+@pytest.mark.parametrize(("lasts_us", "is_named"), [(16, True), (14, False)])
+def test_a_function_that_is_soon_done_is_not_named(
+    lasts_us: int, is_named: bool, tmp_path: Path
+) -> None:
+    """Three calls take most of each fetch: shorter ones may do no more than take a row."""
+    calls = [
+        event("python_function", "data.py(10): item", 100 * step + 1 + at, lasts_us)
+        for step in range(3)
+        for at in (0, 17, 34)
+    ]
+    (finding,) = _report(_project(tmp_path, _MADE, *calls), "json").json()["traces"][0]["findings"]
+    assert ("of it in item()" in finding["message"]) == is_named

@@ -65,6 +65,7 @@ def test_one_thread(framework: str, before: str, tmp_path: Path) -> None:
     if framework == "runtime" and not said:
         pytest.skip("numpy's library does not tell its threads")
     assert said["intra_op"] == 1
+    assert said["variable"] == "OMP_NUM_THREADS=1"
     assert 1 <= said["processors"] <= (os.cpu_count() or 1)
     assert _on(trace, processors=8, load=1.0)
     assert not _on(trace, processors=8, load=9.0)

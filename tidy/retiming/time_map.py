@@ -176,9 +176,8 @@ def _counterparts(
     shapes = [_shape(theirs.within(index).labels) for index in range(len(light.steps))]
     # On a busy machine a long one that is like too few others was not made as long as the quickest.
     may_wait = light.are_quickest or light.communicates
-    most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
-    usual = np.flatnonzero(light.lengths_ns <= most).tolist()
     are_long = light.lengths_ns > UNLIKE * typical_ns(light.lengths_ns)
+    usual = np.flatnonzero(~(are_long & light.are_quickest)).tolist()
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index).labels)
