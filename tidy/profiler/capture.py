@@ -167,10 +167,12 @@ class EventCapture:
         return ident
 
     def enter(self, record: RecordFunction) -> list[Any]:
-        start, place = clock(), line_of(getframe(1)) if self.stacks else None
-        home = get_ident() == self._home_ident
-        context = [record, start, self.home if home else self.thread_id(), place]
-        self._open_ranges[id(context)] = context
+        context: list[Any] = [record, clock(), self.home, None]
+        self._open_ranges[id(context)] = context  # at once: a capture that ends keeps what is open
+        if self.stacks:
+            context[3] = line_of(getframe(1))
+        if get_ident() != self._home_ident:
+            context[2] = self.thread_id()
         return context
 
     def exit(self, record: RecordFunction, context: list[Any]) -> None:
