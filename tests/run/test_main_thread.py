@@ -31,6 +31,34 @@ def test_each_call_is_there_until_the_main_thread_comes_to_it(tmp_path: Path) ->
     assert done.out.split() == [str(number) for number in range(28)]
 
 
+_INTERRUPTED = """
+import threading, time
+from tidy.run.child.endings import call_in_main_thread
+called = []
+def interrupt():
+    raise KeyboardInterrupt
+def note():
+    called.append("called")
+for function in (interrupt, note, interrupt, note):
+    other = threading.Thread(target=call_in_main_thread, args=(function,))
+    try:
+        other.start()
+        other.join()
+        for _ in range(100):
+            time.sleep(0.001)
+    except KeyboardInterrupt:
+        called.append("interrupted")
+print(*called)
+"""
+
+
+def test_calls_go_on_after_one_that_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(_INTERRUPTED, "utf-8")
+    done = python("script.py", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.split() == ["interrupted", "called"] * 2
+
+
 _IMPORTED_IN_A_THREAD = """
 import threading, time
 def use():

@@ -157,9 +157,13 @@ class _Asked:
     def __bool__(self) -> bool:
         if sys.version_info >= (3, 12):
             _unasked["ask"] = False
-        with suppress(RecursionError):
-            if has_room():
-                _call_all()
+        try:
+            with suppress(RecursionError):
+                if has_room():
+                    _call_all()
+        except BaseException:  # Ctrl-C: Python makes no other call then before it is back
+            _unasked["ask"] = False
+            raise
         return False
 
 

@@ -212,9 +212,9 @@ class Recorder(Harmless):
             return
         with self._lock:
             self._at_step = True
-            moment = self._paused_ns = self._backend.pause()
-            self.step_count += 1
             try:
+                moment = self._paused_ns = self._backend.pause()
+                self.step_count += 1
                 if self._lines is not None and self._stage.how == FULL:
                     self._lines.refresh()
                 self._after_step(moment)
