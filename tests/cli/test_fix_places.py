@@ -148,6 +148,7 @@ def test_the_function_that_takes_most_of_loading_comes_first(tmp_path: Path) -> 
     assert finding["message"].endswith(", 83% of it in pad()")
     assert finding["fix_place"]["what"] == "pad() calls 41 operators each time"
     assert finding["fix_place"]["location"]["line"] == 12
+    assert finding["fix"].startswith("first make pad() cheaper")
 
 
 @pytest.mark.parametrize(("lasts_us", "is_named"), [(16, True), (14, False)])

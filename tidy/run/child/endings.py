@@ -122,8 +122,7 @@ def call_in_main_thread(function: Callable[[], None]) -> None:
     run, and what cannot run would raise in the script. Before Python 3.12 it is not while others
     are called either: Python 3.11 hangs where a call is added during a pending one and functions
     are profiled, since it looks for calls before each function, does not make one within another,
-    and looks again.
-    Both are over soon: ask again.
+    and looks again. Both are over soon: ask again.
     """
     import ctypes
 
